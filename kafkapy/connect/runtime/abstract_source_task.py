@@ -112,7 +112,7 @@ class AbstractWorkerSourceTask(WorkerTask):
         self._producer_closed = False
         self._tells_records = type(parts.task).commit_record is not SourceTask.commit_record
 
-    # -- what differs
+    # -- hooks of subclasses
 
     @abstractmethod
     def _prepare_to_initialize(self) -> None:

@@ -32,7 +32,7 @@ class SourceOffsetCommitter:
         self._stops: dict[ConnectorTaskId, threading.Event] = {}
 
     def schedule(self, id: ConnectorTaskId, task: CommittingTask) -> None:
-        """Start to commit; the first commit is after one interval."""
+        """Start committing; the first commit is after one interval."""
         stop = threading.Event()
         with self._lock:
             earlier, self._stops[id] = self._stops.get(id), stop
@@ -41,7 +41,7 @@ class SourceOffsetCommitter:
         threading.Thread(target=self._run, args=(id, task, stop), name=f"offset-commit-{id}", daemon=True).start()
 
     def remove(self, id: ConnectorTaskId) -> None:
-        """Stop to commit. A commit in progress is not interrupted."""
+        """Stop committing. A commit in progress is not interrupted."""
         with self._lock:
             stop = self._stops.pop(id, None)
         if stop is not None:

@@ -51,9 +51,10 @@ class SinkOffsets:
             The result of the connector's `alter_offsets`.
 
         Raises:
-        BadRequestException: A partition or an offset is malformed. ConnectException: The connector refuses, or its
-            tasks are not stopped yet. KafkaError: The request to the cluster failed.
-        ValueError: An offset is negative.
+            BadRequestException: A partition or an offset is malformed.
+            ConnectException: The connector refuses, or its tasks are not stopped yet.
+            KafkaError: The request to the cluster failed.
+            ValueError: An offset is negative.
         """
         with self._make_admin() as admin:
             if offsets is None:

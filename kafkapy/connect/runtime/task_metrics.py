@@ -140,7 +140,7 @@ class MeasuredSink(MeasuredTask):
         group.add_time("put-batch", self._put, "putting a batch of records")
 
     def record_read(self, count: int) -> None:
-        """A poll has returned records."""
+        """Record the records of a poll."""
         self._read.record(count, self._metrics.now())
 
     def record_put(self, duration_ms: float) -> None:
@@ -231,7 +231,7 @@ class MeasuredSource(MeasuredTask):
         group.add("transaction-size-avg", "The average number of records in a transaction.", self._transactions.average)
 
     def record_poll(self, size: int, duration_ms: float) -> None:
-        """A poll has returned records."""
+        """Record the records of a poll."""
         now = self._metrics.now()
         self._poll.record(size, now)
         self._poll_ms.record(duration_ms, now)
