@@ -29,7 +29,7 @@ _CONSUMER_PROTOCOLS = ("", "consumer")
 
 
 class MirrorCheckpointConnector(SourceConnector):
-    """Finds the groups of the source cluster and deals them out to tasks.
+    """Finds the groups of the source cluster and distributes them over tasks.
 
     Invariant: from `start` to `stop`, unless `enabled` is false, there are a scheduler and two admin clients, which only the
     scheduler's thread uses. `_groups` is None until the groups were found once.
@@ -65,7 +65,7 @@ class MirrorCheckpointConnector(SourceConnector):
         self.begin(checked, GroupFinder(source, topics, groups), target)
 
     def begin(self, config: MirrorCheckpointConfig, finder: GroupFinder, target: ForwardingAdmin) -> None:
-        """Make the checkpoints topic, find groups, and repeat that from time to time."""
+        """Create the checkpoints topic, find groups, and repeat the latter periodically."""
         self._config, self._finder = config, finder
         topic, factor = config.checkpoints_topic(), config.checkpoints_topic_replication_factor
         label = f"MirrorCheckpointConnector: {config.entity_label()}"
@@ -96,7 +96,7 @@ class MirrorCheckpointConnector(SourceConnector):
         return [config.task_config(share, index) for index, share in enumerate(group_partitions(groups, max_tasks))]
 
     def validate(self, config: Mapping[str, str | None]) -> list[ConfigValue]:
-        """Return what is to be said of each config, beside what the definitions say."""
+        """Return the errors of each config, including those of the definitions."""
         found = checkpoint_config_def().validate_all(config)
         for name, error in checkpoint_config_errors(config).items():
             found.setdefault(name, ConfigValue(name)).errors.append(error)
@@ -125,9 +125,9 @@ class GroupFinder:
     """Finds the groups whose offsets are translated.
 
     Args:
-        admin: Of the source cluster.
-        topics: A group must have an offset of a topic that it chooses.
-        groups: Chooses groups.
+        admin: Admin client of the source cluster.
+        topics: The topic filter; only groups with an offset of a selected topic are returned.
+        groups: The group filter.
     """
 
     def __init__(self, admin: ForwardingAdmin, topics: TopicFilter, groups: GroupFilter) -> None:
@@ -147,7 +147,7 @@ class GroupFinder:
 
 
 def group_partitions(groups: Sequence[str], max_tasks: int) -> list[list[str]]:
-    """Deal groups out to tasks in blocks (Kafka's `ConnectorUtils.groupPartitions`).
+    """Distribute groups over tasks in blocks (Kafka's `ConnectorUtils.groupPartitions`).
 
     Args:
         groups: All of them.

@@ -19,7 +19,7 @@ Checkpoints = dict[TopicPartition, Checkpoint]
 
 
 class CheckpointStore:
-    """Reads the checkpoints topic once, and keeps the newest checkpoint of each group and partition from then on.
+    """Reads the checkpoints topic once, and then maintains the newest checkpoint of each group and partition.
 
     Invariant: only groups of `groups` have checkpoints. Methods can be called from any thread.
     """
@@ -28,8 +28,8 @@ class CheckpointStore:
         """
         Args:
             topic: The checkpoints topic.
-            groups: Those of the task.
-            make_consumer: Makes a consumer of the target cluster.
+            groups: The task's groups.
+            make_consumer: Creates a consumer of the target cluster.
         """
         self._topic = topic
         self._groups = frozenset(groups)
@@ -39,7 +39,7 @@ class CheckpointStore:
         self.is_initialized = False
 
     def start(self) -> bool:
-        """Read the topic; return whether that went well. If not, the store begins empty."""
+        """Read the topic; return whether that succeeded. If not, the store is empty at first."""
         try:
             is_read = self._reader.read_to_end()
         except (KafkaError, ConnectException) as error:
@@ -58,7 +58,7 @@ class CheckpointStore:
         return is_read
 
     def stop(self) -> None:
-        """Ask `start` to return early."""
+        """Make `start` return early."""
         self._reader.stop()
 
     def get(self, group: str) -> Mapping[TopicPartition, Checkpoint]:
@@ -67,7 +67,7 @@ class CheckpointStore:
             return dict(self._checkpoints.get(group, {}))
 
     def update(self, group: str, checkpoints: Mapping[TopicPartition, Checkpoint]) -> None:
-        """Keep newer checkpoints of a group."""
+        """Store newer checkpoints of a group."""
         with self._lock:
             self._checkpoints.setdefault(group, {}).update(checkpoints)
 

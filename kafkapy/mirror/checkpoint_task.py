@@ -38,9 +38,10 @@ _RETRY_S = 5.0
 
 
 class MirrorCheckpointTask(SourceTask):
-    """Writes a checkpoint where a group has read on, and commits offsets on the target cluster if it is to.
+    """Writes a checkpoint when a group's offset has changed, and commits offsets on the target cluster if that is
+    enabled.
 
-    Invariant: the task's thread uses the source cluster's admin client, the scheduler's thread all the rest.
+    Invariant: the task's thread uses the source cluster's admin client, the scheduler's thread all other clients.
     """
 
     java_class = f"{KAFKA}MirrorCheckpointTask"

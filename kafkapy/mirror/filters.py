@@ -1,4 +1,5 @@
-"""Which topics, groups and topic configs are copied (Kafka's `TopicFilter`, `GroupFilter`, `ConfigPropertyFilter`)."""
+"""Filters of the topics, groups and topic configs to copy (Kafka's `TopicFilter`, `GroupFilter`,
+`ConfigPropertyFilter`)."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ USE_DEFAULTS_FROM, USE_DEFAULTS_FROM_DEFAULT = "use.defaults.from", "target"
 
 
 class MirrorFilter:
-    """Base of the filters; each is made without arguments and configured once."""
+    """Base of the filters; each is created without arguments and configured once."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the connector's configs. Does nothing by default."""
+        """Configure with the connector's configs. Does nothing by default."""
 
     def close(self) -> None:
-        """Give back what `configure` has opened."""
+        """Release the resources that `configure` has opened."""
 
 
 class TopicFilter(MirrorFilter):
@@ -55,13 +56,13 @@ class ConfigPropertyFilter(MirrorFilter):
     """Chooses configs of topics. Derive from it for your own, and name it in `config.property.filter.class`."""
 
     def should_replicate_config_property(self, name: str) -> bool:
-        """Return whether the topic config is carried to the remote topic."""
+        """Return whether the topic config is copied to the remote topic."""
         raise NotImplementedError
 
     def should_replicate_source_default(self, name: str) -> bool:
-        """Return whether a config that has its default value on the source is carried, too (KIP-888); False by default.
+        """Return whether a config that has its default value on the source is also copied (KIP-888); False by default.
 
-        False: the target cluster's default applies.
+        If False, the target cluster's default applies.
         """
         return False
 
@@ -155,14 +156,14 @@ def _pattern_of(
 
 
 def compile_patterns(name: str, patterns: Sequence[str] | None) -> TranslatedPattern | None:
-    """Return one pattern that matches what any of the patterns matches; None: nothing is matched.
+    """Return a pattern that matches if any of the patterns does; None: there are no patterns.
 
     Args:
         name: The config's name, for the message.
         patterns: Regular expressions of Java.
 
     Raises:
-        ConfigException: A pattern is wrong.
+        ConfigException: A pattern is invalid.
     """
     if not patterns:
         return None

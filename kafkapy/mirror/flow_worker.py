@@ -1,4 +1,4 @@
-"""A flow's worker in the dedicated mode: what Kafka's `MirrorMaker.addHerder` makes for a pair of clusters."""
+"""A flow's worker in the dedicated mode, as created by Kafka's `MirrorMaker.addHerder` for a pair of clusters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkapy.mirror.source_connector import MirrorSourceConnector
 from kafkapy.mirror.source_task import MirrorSourceTask
 
 UNUSED_URL = "NOTUSED"
-"""The URL of a worker without the internal REST server, as Kafka has it."""
+"""The URL of a worker without the internal REST server, as in Kafka."""
 MIRROR_CONNECTORS: Final = (MirrorSourceConnector, MirrorHeartbeatConnector, MirrorCheckpointConnector)
 _TASKS: Final = (MirrorSourceTask, MirrorHeartbeatTask, MirrorCheckpointTask)
 _CLASSES: Final[Mapping[str, type]] = {each.java_class: each for each in (*MIRROR_CONNECTORS, *_TASKS)}
@@ -35,7 +35,7 @@ class FlowWorker:
         Args:
             pair: The flow.
             herder: Its herder.
-            on_failure: Called, on the herder's thread, when the herder ends by an error.
+            on_failure: Called on the herder's thread when an error has ended the herder.
         """
         self.pair = pair
         self.herder = herder
@@ -43,7 +43,7 @@ class FlowWorker:
 
     @property
     def failure(self) -> BaseException | None:
-        """The error that has ended the herder; None while it runs."""
+        """Return the error that has ended the herder; None while it runs."""
         return self.herder.failure
 
     def start(self) -> None:

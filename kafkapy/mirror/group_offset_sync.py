@@ -20,9 +20,9 @@ class GroupOffsetSync:
     empty after `commit`. One thread uses it.
 
     Args:
-        groups: Those of the task.
+        groups: The task's groups.
         checkpoints: Their translated offsets.
-        admin: Of the target cluster.
+        admin: Admin client of the target cluster.
     """
 
     def __init__(self, groups: Sequence[str], checkpoints: CheckpointStore, admin: ForwardingAdmin) -> None:
@@ -32,7 +32,7 @@ class GroupOffsetSync:
         self._idle: dict[str, GroupOffsets] = {}
 
     def refresh_idle_groups(self) -> None:
-        """Read what groups without members have committed on the target cluster. Raises KafkaError."""
+        """Read the committed offsets of groups without members on the target cluster. Raises KafkaError."""
         for group, description in self._admin.describe_groups(self._groups).items():
             try:
                 if isinstance(description, KafkaError):

@@ -67,7 +67,7 @@ class MirrorHeartbeatTask(SourceTask):
 
 
 class MirrorHeartbeatConnector(SourceConnector):
-    """Writes heartbeats to the target cluster. A flow that copies them on shows that it is alive, and how long it takes.
+    """Writes heartbeats to the target cluster. Their copies show that further flows are running, and their latency.
 
     Invariant: from `start` to `stop` there are a scheduler and an admin client, which only the scheduler's thread uses.
     """
@@ -114,5 +114,5 @@ class MirrorHeartbeatConnector(SourceConnector):
         return True
 
     def validate(self, config: Mapping[str, str | None]) -> list[Any]:
-        """Return what the definitions say of each config."""
+        """Return the definitions' errors of each config."""
         return heartbeat_config_def().validate(config)

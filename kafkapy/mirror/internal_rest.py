@@ -38,7 +38,7 @@ class InternalMirrorApi:
         self._routers[tuple(pair)] = ConnectRouter(resource.routes())
 
     def handle(self, request: HttpRequest) -> HttpAnswer:
-        """Answer a request; it blocks."""
+        """Answer a request; blocks."""
         router = self._routers.get(request.parts[:2])
         if router is None:
             flow = " -> ".join(request.parts[:2])
@@ -55,10 +55,10 @@ class InternalRestServer:
     def __init__(self, properties: Mapping[str, str]) -> None:
         """
         Args:
-            properties: Of the dedicated mode: `listeners`, `rest.advertised.*`, `listeners.https.*`.
+            properties: Configs of the dedicated mode: `listeners`, `rest.advertised.*`, `listeners.https.*`.
 
         Raises:
-            ConfigException: One of them is wrong.
+            ConfigException: One of them is invalid.
         """
         from twisted.internet import reactor
 
@@ -70,7 +70,7 @@ class InternalRestServer:
 
     @property
     def url(self) -> str:
-        """By which other nodes reach the server; after `start`."""
+        """Return the URL for other nodes; valid after `start`."""
         return self._listeners.url
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Makes the topics that MirrorMaker writes for itself."""
+"""Creates MirrorMaker's internal topics."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _TAKEN_AS_THERE: Final = {
 
 
 def create_compacted_topic(admin: ForwardingAdmin, name: str, replication_factor: int) -> None:
-    """Make a compacted topic with one partition, unless it is there or cannot be made by this principal.
+    """Create a compacted topic with one partition, unless it exists or this principal may not create it.
 
     Args:
-        admin: Of its cluster.
-        name: Of the topic.
+        admin: Admin client of its cluster.
+        name: Name of the topic.
         replication_factor: -1: the broker's default.
 
     Raises:
-        ConnectException: It cannot be made for another reason.
+        ConnectException: It cannot be created for another reason.
     """
     topic = NewTopic(name, 1, replication_factor, topic_configs={"cleanup.policy": "compact"})
     try:

@@ -42,12 +42,12 @@ def find_class(name: str) -> Any:
 
 
 class MirrorClasses:
-    """The classes that definitions of connectors' configs ask for."""
+    """The interface of definitions of connectors' configs to find classes."""
 
     def find_class(self, name: str) -> Any:
         """Return the class of a name. Raises LookupError."""
         return find_class(name)
 
     def classes(self, kind: str) -> list[type]:
-        """Return none: nothing is recommended."""
+        """Return an empty result: no values are recommended."""
         return []

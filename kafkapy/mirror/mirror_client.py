@@ -1,4 +1,4 @@
-"""Asks a cluster what is copied to it (Kafka's `MirrorClient`, KIP-382)."""
+"""Queries a cluster for clusters and topics that are copied to it (Kafka's `MirrorClient`, KIP-382)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class MirrorClient:
     """A client of one cluster, for one thread; a context manager.
 
     Args:
-        configs: How the cluster is reached, by Kafka's names: `bootstrap.servers`, `security.protocol`, `ssl.*`, `sasl.*`,
+        configs: Connection configs of the cluster, by Kafka's names: `bootstrap.servers`, `security.protocol`,
+            `ssl.*`, `sasl.*`,
             and `replication.policy.*`.
 
     Raises:
@@ -56,11 +57,11 @@ class MirrorClient:
 
     @property
     def replication_policy(self) -> ReplicationPolicy:
-        """What names remote topics."""
+        """Return the policy for names of remote topics."""
         return self._policy
 
     def replication_hops(self, upstream_cluster_alias: str) -> int:
-        """Return over how many flows records of a cluster come here, by the shortest way; -1 if they don't.
+        """Return the number of flows on the shortest path from a cluster to this one; -1 if there is none.
 
         Args:
             upstream_cluster_alias: Alias of the cluster.
@@ -80,14 +81,15 @@ class MirrorClient:
         return {topic for topic in self._admin.list_topics() if self._policy.is_checkpoints_topic(topic)}
 
     def upstream_clusters(self) -> set[str]:
-        """Return the aliases of all clusters whose heartbeats come here, over others, too. Raises KafkaError."""
+        """Return the aliases of all clusters whose heartbeats are copied here, directly or indirectly. Raises
+        KafkaError."""
         return {source for topic in self.heartbeat_topics() for source in self._sources(topic)}
 
     def remote_topics(self, source: str | None = None) -> set[str]:
-        """Return the remote topics of this cluster, internal ones left out.
+        """Return the remote topics of this cluster, without internal ones.
 
         Args:
-            source: Alias of the cluster that they come from directly. Default: any.
+            source: Alias of the cluster from which they are copied directly. Default: any.
 
         Raises:
             KafkaError: The cluster refuses.
@@ -102,12 +104,12 @@ class MirrorClient:
     def remote_consumer_offsets(
         self, group: str, remote_cluster_alias: str, timeout_s: float
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return a remote group's offsets as offsets of this cluster; a group that moves here goes on at them.
+        """Return a remote group's offsets translated to this cluster, at which the group can continue here.
 
         Args:
             group: Id of the group.
             remote_cluster_alias: Alias of the cluster where it has committed offsets.
-            timeout_s: How long the checkpoints topic is read, in s; what was found until then is returned.
+            timeout_s: Largest duration of reading the checkpoints topic, in s; offsets found by then are returned.
 
         Raises:
             KafkaError: The cluster refuses.

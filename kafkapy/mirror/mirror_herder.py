@@ -21,16 +21,16 @@ _RETRY_MS = 10_000
 class MirrorHerder(DistributedHerder):
     """Writes the configs of the flow's connectors when it becomes the leader of the flow's workers.
 
-    Invariant: `_was_leader` says whether that was done since this worker leads. What could not be written is tried again as
-    long as it leads.
+    Invariant: `_was_leader` is whether that was done since this worker became the leader. Failed writes are retried
+    while it is the leader.
     """
 
     def __init__(self, maker_config: MirrorMakerConfig, pair: SourceAndTarget, **herder: Any) -> None:
         """
         Args:
-            maker_config: Of the dedicated mode.
+            maker_config: Configs of the dedicated mode.
             pair: The flow.
-            herder: What `DistributedHerder` takes.
+            herder: Arguments of `DistributedHerder`.
         """
         super().__init__(**herder)
         self._maker_config = maker_config
@@ -72,7 +72,7 @@ class MirrorHerder(DistributedHerder):
 
 
 def flow_path(pair: SourceAndTarget) -> str:
-    """Return the path under which a flow's worker is asked by others.
+    """Return the path for other nodes' requests to a flow's worker.
 
     Example:
         >>> flow_path(SourceAndTarget("A b", "C/d"))

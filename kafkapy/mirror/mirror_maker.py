@@ -32,13 +32,13 @@ class InternalServer(Protocol):
 
 
 MakeFlow = Callable[[SourceAndTarget, Callable[[], None]], Flow]
-"""Makes the worker of a flow; it calls the function when it ends by an error."""
+"""Creates the worker of a flow, which calls the function when an error has ended it."""
 
 
 class MirrorMaker:
     """Runs a worker for each flow to some clusters.
 
-    Invariant: `_flows` are made by `start`, one after the other, and each of them that was started is stopped by `stop`.
+    Invariant: `start` creates the `_flows` one after the other, and `stop` stops each started one.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class MirrorMaker:
     ) -> None:
         """
         Args:
-            config: Of the dedicated mode.
-            make_flow: Makes the worker of a flow.
+            config: Configs of the dedicated mode.
+            make_flow: Creates the worker of a flow.
             clusters: Aliases of the target clusters of this process. Default: all.
-            server: For other nodes; it is started before the workers. Default: none.
+            server: Server for other nodes, started before the workers. Default: none.
 
         Raises:
             ConfigException: There is nothing to copy, or a cluster is unknown.
@@ -70,7 +70,7 @@ class MirrorMaker:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Make and start the workers. Raises ConfigException, KafkaError."""
+        """Create and start the workers. Raises ConfigException, KafkaError."""
         if self._server is not None:
             self._server.start()
         for pair in self.pairs:
@@ -81,16 +81,16 @@ class MirrorMaker:
         log.info("MirrorMaker runs %d flows", len(self._flows))
 
     def wait(self) -> BaseException | None:
-        """Wait until `request_stop`, or until a worker ends by an error, and return that."""
+        """Wait until `request_stop`, or until an error ends a worker; return the error."""
         self._ended.wait()
         return next((flow.failure for flow in self._flows if flow.failure is not None), None)
 
     def request_stop(self) -> None:
-        """End `wait`; from any thread, or from a signal's handler."""
+        """End `wait`. Callable from any thread and from signal handlers."""
         self._ended.set()
 
     def stop(self) -> None:
-        """Stop all workers, and wait for their ends."""
+        """Stop all workers, and wait until they have ended."""
         if self._server is not None:
             self._server.stop()
         for flow in self._flows:

@@ -16,13 +16,13 @@ _MAX_GROUP_METRICS: Final = 100_000
 
 
 class MirrorMetric(NamedTuple):
-    """A metric and its value now.
+    """A metric and its present value.
 
     Attributes:
         name: Kafka's, for example `record-count`.
         group: `MirrorSourceConnector` or `MirrorCheckpointConnector`.
         tags: For example target, topic and partition.
-        value: NaN if nothing was measured lately.
+        value: NaN if there are no recent measurements.
     """
 
     name: str
@@ -46,7 +46,7 @@ class MeasuredValues:
         self.last = float("nan")
 
     def record(self, value: float, now: float) -> None:
-        """Take a value; `now`: s of a monotonic clock."""
+        """Record a value; `now`: s of a monotonic clock."""
         self.count += 1
         self.total += value
         self.last = value
@@ -67,7 +67,7 @@ class MeasuredValues:
         return sum(window[1 if of_counts else 2] for window in recent) / elapsed
 
     def statistics(self, now: float) -> tuple[float, float, float, float]:
-        """Return last, largest, smallest and average value; NaN where there are none lately."""
+        """Return last, largest, smallest and average value; NaN without recent values."""
         recent = self._recent(now)
         if not recent:
             return self.last, float("nan"), float("nan"), float("nan")
@@ -86,7 +86,7 @@ class _PartitionValues:
 
 
 class MirrorSourceMetrics:
-    """Of the partitions that a task copies, by their names on the target cluster. Methods can be called from any thread."""
+    """Metrics of a task's partitions, by their names on the target cluster. Methods can be called from any thread."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class MirrorSourceMetrics:
         Args:
             source: Alias of the source cluster for the tag `source`; None: there is no such tag.
             target: Alias of the target cluster.
-            partitions: Those of the target cluster.
+            partitions: The partitions on the target cluster.
             clock: Monotonic, in s.
         """
         self._source = source
@@ -109,7 +109,7 @@ class MirrorSourceMetrics:
         self._lock = threading.Lock()
 
     def polled(self, partition: TopicPartition, age_ms: float, size: int) -> None:
-        """Note a record that was read: its age in ms, and the size of its value in bytes."""
+        """Record a polled record: its age in ms, and the size of its value in bytes."""
         values, now = self._values.get(partition), self._clock()
         if values is not None:
             with self._lock:
@@ -117,7 +117,7 @@ class MirrorSourceMetrics:
                 values.bytes.record(size, now)
 
     def written(self, partition: TopicPartition, latency_ms: float) -> None:
-        """Note a record that is on the target cluster, and how long after its timestamp, in ms."""
+        """Record a record written to the target cluster, and its latency since its timestamp, in ms."""
         values, now = self._values.get(partition), self._clock()
         if values is not None:
             with self._lock:
@@ -146,7 +146,7 @@ class MirrorSourceMetrics:
 
 
 class MirrorCheckpointMetrics:
-    """How long checkpoints take. Invariant: at most `_MAX_GROUP_METRICS` pairs of group and partition are kept."""
+    """Latencies of checkpoints. Invariant: there are at most `_MAX_GROUP_METRICS` pairs of group and partition."""
 
     def __init__(self, source: str, target: str, clock: Callable[[], float] = time.monotonic) -> None:
         """
@@ -162,7 +162,7 @@ class MirrorCheckpointMetrics:
         self._lock = threading.Lock()
 
     def checkpoint_latency(self, partition: TopicPartition, group: str, latency_ms: float) -> None:
-        """Note that a checkpoint is on the target cluster, and after how many ms."""
+        """Record a checkpoint written to the target cluster, and its latency in ms."""
         key = partition, group
         with self._lock:
             if key not in self._values and len(self._values) >= _MAX_GROUP_METRICS:

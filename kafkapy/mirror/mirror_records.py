@@ -18,7 +18,7 @@ class OffsetSync(NamedTuple):
     """A record of the source cluster and its copy on the target cluster.
 
     Attributes:
-        topic_partition: Of the source cluster.
+        topic_partition: Partition of the source cluster.
         upstream_offset: The record's offset there.
         downstream_offset: The offset of its copy.
 
@@ -40,7 +40,7 @@ class OffsetSync(NamedTuple):
 
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> OffsetSync:
-        """Read a record of the offset syncs topic. Raises ValueError."""
+        """Parse a record of the offset syncs topic. Raises ValueError."""
         keys, values = _FieldReader(key), _FieldReader(value)
         return cls(TopicPartition(keys.string(), keys.number(_INT32)), values.number(_INT64), values.number(_INT64))
 
@@ -50,10 +50,10 @@ class Checkpoint(NamedTuple):
 
     Attributes:
         group: Id of the group.
-        topic_partition: Of the target cluster.
-        upstream_offset: What the group has committed on the source cluster.
+        topic_partition: Partition of the target cluster.
+        upstream_offset: The group's committed offset on the source cluster.
         downstream_offset: The translated offset.
-        metadata: What the group has committed with the offset. Default: empty.
+        metadata: The committed offset's metadata. Default: empty.
 
     Example:
         >>> Checkpoint("g", TopicPartition("A.orders", 0), 10, 8).offset_and_metadata()
@@ -67,7 +67,7 @@ class Checkpoint(NamedTuple):
     metadata: str = ""
 
     def offset_and_metadata(self) -> OffsetAndMetadata:
-        """Return the translated offset as it is committed."""
+        """Return the translated offset for a commit."""
         return OffsetAndMetadata(self.downstream_offset, self.metadata)
 
     def connect_partition(self) -> dict[str, object]:
@@ -85,7 +85,7 @@ class Checkpoint(NamedTuple):
 
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> Checkpoint:
-        """Read a record of a checkpoints topic. Raises ValueError."""
+        """Parse a record of a checkpoints topic. Raises ValueError."""
         values = _FieldReader(value)
         values.version()
         upstream, downstream, metadata = values.number(_INT64), values.number(_INT64), values.string()
@@ -95,12 +95,12 @@ class Checkpoint(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A sign of life of the flow from one cluster to another.
+    """A heartbeat of the flow from one cluster to another.
 
     Attributes:
         source_cluster_alias: The cluster that is read.
         target_cluster_alias: The cluster that is written.
-        timestamp: When it was made, ms since 1970.
+        timestamp: Time of its creation, ms since 1970.
 
     Example:
         >>> Heartbeat("A", "B", 1_700_000_000_000).record_key().hex()
@@ -123,7 +123,7 @@ class Heartbeat(NamedTuple):
 
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> Heartbeat:
-        """Read a record of a heartbeats topic. Raises ValueError."""
+        """Parse a record of a heartbeats topic. Raises ValueError."""
         values, keys = _FieldReader(value), _FieldReader(key)
         values.version()
         timestamp = values.number(_INT64)
@@ -138,7 +138,7 @@ def _string(text: str) -> bytes:
 
 
 class _FieldReader:
-    """Invariant: what lies before `_place` has been read. Bytes after the last field are left aside, as Kafka does."""
+    """Invariant: the bytes before `_place` have been read. Bytes after the last field are ignored, as in Kafka."""
 
     def __init__(self, data: bytes | None) -> None:
         if data is None:

@@ -14,13 +14,13 @@ log = logging.getLogger("kafkapy.mirror")
 
 
 class ScheduledStep(NamedTuple):
-    """A step that is to run; they are ordered by time, then by their numbers.
+    """A scheduled step; steps are ordered by time, then by number.
 
     Attributes:
-        due: When, in s of a monotonic clock.
-        number: In the order of scheduling.
-        interval: Pause until it runs again, in s; None: it runs once.
-        run: What is done.
+        due: Time to run, in s of a monotonic clock.
+        number: Number in the order of scheduling.
+        interval: Time until the next run, in s; None: it runs once.
+        run: The function to call.
         description: For the log.
         done: Set when it has run.
     """
@@ -34,7 +34,7 @@ class ScheduledStep(NamedTuple):
 
 
 class MirrorScheduler:
-    """A step that fails is logged, and the others run on.
+    """Runs steps one after the other; a failed step is logged, and the others still run.
 
     Invariant: `_steps` is a heap, changed under `_changed` only; steps run on the scheduler's thread, one at a time.
     """
@@ -42,7 +42,7 @@ class MirrorScheduler:
     def __init__(self, name: str, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
-            name: For logs, and the thread's.
+            name: Name in logs, and of the thread.
             timeout_s: How long `execute` and `close` wait, in s.
             clock: Monotonic, in s.
         """
@@ -70,10 +70,10 @@ class MirrorScheduler:
     def repeat(
         self, run: Callable[[], None], interval_s: float | None, description: str, is_delayed: bool = False
     ) -> None:
-        """Run a step again and again.
+        """Run a step periodically.
 
         Args:
-            run: What is done.
+            run: The function to call.
             interval_s: Time from start to start, in s; None: it never runs.
             description: For the log.
             is_delayed: True: first after one interval; False (default): at once.
@@ -82,7 +82,7 @@ class MirrorScheduler:
             self._schedule(interval_s if is_delayed else 0.0, interval_s, run, description)
 
     def close(self) -> None:
-        """Let the step that runs end, and drop all others."""
+        """Wait for the running step's end, and drop all others."""
         with self._changed:
             self._is_closed = True
             dropped, self._steps = self._steps, []
@@ -124,7 +124,7 @@ class MirrorScheduler:
                 if wait is not None and wait <= 0:
                     step = heapq.heappop(self._steps)
                     if step.interval is not None:
-                        # Java's fixed rate, but what a long step has missed is not made up for.
+                        # Java's fixed rate, but runs missed during a long step are not made up for.
                         due = max(step.due + step.interval, self._clock())
                         heapq.heappush(self._steps, step._replace(due=due, number=next(self._numbers)))
                     return step

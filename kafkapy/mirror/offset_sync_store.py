@@ -1,4 +1,5 @@
-"""The newest and some older offset syncs of each partition, by which offsets are translated (Kafka's `OffsetSyncStore`)."""
+"""Stores the newest and some older offset syncs of each partition, for translations of offsets (Kafka's
+`OffsetSyncStore`)."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from kafkapy.structs import TopicPartition
 log = logging.getLogger("kafkapy.mirror")
 
 SYNCS_PER_PARTITION: Final = 64
-"""One for each bit of an offset: distances between syncs grow with their age, about twofold from one to the next."""
+"""One for each bit of an offset: the distance between syncs about doubles from one to the next older one."""
 
 TOO_OLD: Final = -1
-"""The translation of an offset that lies before all syncs."""
+"""The translation of an offset before all syncs."""
 
 
 class OffsetSyncStore:
@@ -37,16 +38,17 @@ class OffsetSyncStore:
         self._is_read = False
 
     def begin(self, keeps_only_newest: bool) -> None:
-        """Begin to read the topic.
+        """Prepare to read the topic.
 
         Args:
-            keeps_only_newest: True: of the syncs until `end_of_topic` only the newest of a partition is used. An older one
-                could lead a group back behind what an earlier run has translated, where its checkpoints are not known.
+            keeps_only_newest: True: of the syncs until `end_of_topic` only the newest of a partition is used. With
+                unknown
+                checkpoints, an older one could move a group back to before the translation of an earlier run.
         """
         self._keeps_only_newest = keeps_only_newest
 
     def end_of_topic(self) -> None:
-        """Note that the topic was read to its end once; until then nothing is translated."""
+        """Record that the topic was read to its end once; before that nothing is translated."""
         self._is_read = True
 
     def take(self, sync: OffsetSync) -> None:
@@ -67,7 +69,8 @@ class OffsetSyncStore:
             upstream: The offset.
 
         Returns:
-            The translated offset; `TOO_OLD` if it lies before all syncs; None if there are no syncs, or not yet.
+            The translated offset; `TOO_OLD` if it is before all syncs; None if there are no syncs, or the topic was
+            not read yet.
         """
         if not self._is_read:
             return None
@@ -77,7 +80,8 @@ class OffsetSyncStore:
         sync = next((each for each in syncs if each.upstream_offset <= upstream), None)
         if sync is None:
             return TOO_OLD
-        # A group beyond the sync: only the record behind it is certain, as the copy may lack records of the source.
+        # A group beyond the sync: only the record after the sync is certain, as the copy may lack records of the
+        # source.
         return sync.downstream_offset + (0 if upstream == sync.upstream_offset else 1)
 
     def syncs(self, partition: TopicPartition) -> Sequence[OffsetSync]:
@@ -86,7 +90,7 @@ class OffsetSyncStore:
 
 
 def _updated(original: tuple[OffsetSync, ...], newest: OffsetSync) -> tuple[OffsetSync, ...]:
-    """Return the syncs with one more in front, thinned out so that the invariants hold."""
+    """Return the syncs with one more at the front, without those that the invariants exclude."""
     syncs = list(original)
     replacement = newest
     candidate = 0  # place in `original` of the sync that is considered next

@@ -1,4 +1,4 @@
-"""Writes offset syncs, as few as translation of offsets allows (Kafka's `OffsetSyncWriter`)."""
+"""Writes the offset syncs needed for translation, and not more (Kafka's `OffsetSyncWriter`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_OUTSTANDING_OFFSET_SYNCS = 10
 
 
 class SyncProducer(Protocol):
-    """What the writer needs of a producer."""
+    """The part of a producer that the writer uses."""
 
     def send(self, topic: str, *, key: bytes, value: bytes, partition: int) -> Any: ...
     def close(self) -> None: ...
@@ -46,10 +46,11 @@ class PartitionSyncState:
         self._is_due = False
 
     def update(self, upstream: int, downstream: int) -> bool:
-        """Take the offsets of a record and of its copy; return whether a sync of them is to be written at once.
+        """Update with the offsets of a record and its copy; return whether a sync must be written at once.
 
-        It is: for the first record, after `offset.lag.max` records, where the source has a gap, and where the remote topic
-        was made anew. A group beyond the sync is translated to the sync's offset and one, hence that one here.
+        It must for the first record, after `offset.lag.max` records, after a gap of the source, and after the remote
+        topic was recreated. A group beyond the sync is translated to the sync's offset plus one, so one is added here,
+        too.
         """
         if (
             self._last_sync_downstream == -1
@@ -64,7 +65,7 @@ class PartitionSyncState:
         return self._is_due
 
     def reset(self) -> None:
-        """Note that the sync was taken."""
+        """Record that the sync was queued."""
         self._is_due = False
 
 
@@ -85,7 +86,7 @@ class OffsetSyncWriter:
             producer: Closed by `close`.
             topic: The offset syncs topic.
             max_offset_lag: `offset.lag.max`.
-            max_outstanding: Syncs that may be under way at once. Default: 10.
+            max_outstanding: Limit of syncs in flight. Default: 10.
         """
         self._producer = producer
         self._topic = topic
@@ -97,7 +98,7 @@ class OffsetSyncWriter:
         self._lock = threading.Lock()
 
     def maybe_queue(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
-        """Take the offsets of a record and of its copy: their sync is written with the next `fire_pending`, or later."""
+        """Queue a sync of a record and its copy: the next `fire_pending` or a later one writes it."""
         sync = OffsetSync(partition, upstream, downstream)
         with self._lock:
             state = self._states.get(partition)
@@ -111,13 +112,13 @@ class OffsetSyncWriter:
                 self._delayed[partition] = sync
 
     def promote_delayed(self) -> None:
-        """Have the delayed syncs written, too: the end of a partition that gets few records must not stay behind."""
+        """Queue the delayed syncs, so that the translation also reaches the end of partitions with few records."""
         with self._lock:
             self._pending.update(self._delayed)
             self._delayed.clear()
 
     def fire_pending(self) -> None:
-        """Send pending syncs, as many as may be under way."""
+        """Send pending syncs, up to the limit of syncs in flight."""
         while True:
             with self._lock:
                 if not self._pending or not self._free:

@@ -1,4 +1,4 @@
-"""Which checkpoints a task writes, and which offsets it commits (the rules of Kafka's `MirrorCheckpointTask`)."""
+"""Computes a task's checkpoints and the offsets to commit (the rules of Kafka's `MirrorCheckpointTask`)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ GroupOffsets = Mapping[TopicPartition, OffsetAndMetadata | None]
 
 
 class OffsetTranslator:
-    """A group's translated offset goes back only if the group itself has gone back on the source cluster.
+    """Translates offsets of groups. A translated offset decreases only if the group has moved back on the source
+    cluster.
 
     Args:
         pair: The two clusters.
-        policy: Names remote topics.
-        topic_filter: Offsets of the topics that it chooses are translated.
+        policy: Policy for names of remote topics.
+        topic_filter: Selects the topics whose offsets are translated.
         syncs: Translates offsets.
-        checkpoints: What was translated before.
+        checkpoints: Earlier translations.
     """
 
     def __init__(
@@ -43,11 +44,11 @@ class OffsetTranslator:
         self._checkpoints = checkpoints
 
     def new_checkpoints(self, group: str, offsets: GroupOffsets) -> dict[TopicPartition, Checkpoint]:
-        """Return the checkpoints of a group that are to be written, by partitions of the target cluster.
+        """Return the checkpoints of a group to write, by partitions of the target cluster.
 
         Args:
             group: Id of the group.
-            offsets: What it has committed on the source cluster.
+            offsets: Its committed offsets on the source cluster.
         """
         last = self._checkpoints.get(group)
         found = {}
@@ -60,7 +61,8 @@ class OffsetTranslator:
         return found
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Return the partition's name on the target cluster; a topic that came from there has its own name again."""
+        """Return the partition's name on the target cluster; a topic that was copied from there has its original
+        name."""
         topic = partition.topic
         if self._policy.topic_source(topic) == self._pair.target:
             return TopicPartition(self._policy.original_topic(topic), partition.partition)
@@ -85,14 +87,15 @@ def _is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
 def offsets_to_commit(
     translated: Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]], idle: Mapping[str, GroupOffsets]
 ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
-    """Return what is to be committed on the target cluster, by groups.
+    """Return the offsets to commit on the target cluster, by group.
 
     Args:
         translated: The translated offsets of all groups.
-        idle: What the groups without members have committed on the target cluster; groups that are not there are new on it,
-            or have members: the brokers refuse the latter.
+        idle: Committed offsets of the groups without members on the target cluster; other groups are new there, or
+            have
+            members: the brokers refuse commits for the latter.
 
-    Offsets of groups that have read on there are left as they are.
+        Offsets of groups that have advanced on the target cluster are not changed.
 
     Example:
         >>> translated = {"g": {TopicPartition("A.t", 0): OffsetAndMetadata(5)}}

@@ -1,4 +1,4 @@
-"""The pause between two rounds of a task that has work from time to time only."""
+"""The pause between two rounds of a task with periodic work."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST_WAIT_S = 1.0
 
 
 class PollPause:
-    """A poll never waits for a whole interval, so that the task can be stopped and paused meanwhile.
+    """Divides the pause between rounds into short waits, so that the task can be stopped and paused meanwhile.
 
     Args:
-        interval_s: Time from round to round, in s; None: there is none.
+        interval_s: Time from round to round, in s; None: there are no rounds.
         longest_wait_s: How long `wait` blocks at most, in s. Default: 1.
         clock: Monotonic, in s.
     """
@@ -31,7 +31,7 @@ class PollPause:
         self._due = clock() + (interval_s or 0.0)
 
     def wait(self) -> bool:
-        """Wait a while; return whether it is time for a round, and begin the next interval then."""
+        """Wait for a limited time; return whether a round is due, and then begin the next interval."""
         if self._interval_s is None:
             self._stopped.wait(self._longest_wait_s)
             return False
@@ -48,7 +48,7 @@ class PollPause:
         self._stopped.set()
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long, or until `stop`."""
+        """Wait `seconds`, or until `stop`."""
         self._stopped.wait(seconds)
 
     @property

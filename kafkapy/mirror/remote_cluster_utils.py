@@ -1,4 +1,4 @@
-"""Single questions to a cluster about what is copied to it (Kafka's `RemoteClusterUtils`).
+"""Single queries of a cluster for clusters and topics that are copied to it (Kafka's `RemoteClusterUtils`).
 
 Each function opens a `MirrorClient` and closes it; its `configs` are that client's.
 """
@@ -13,7 +13,7 @@ from kafkapy.structs import OffsetAndMetadata, TopicPartition
 
 
 def replication_hops(configs: Mapping[str, Any], upstream_cluster_alias: str) -> int:
-    """Return over how many flows records of a cluster come here; -1 if they don't. Raises KafkaError.
+    """Return the number of flows from a cluster to this one; -1 if there is no path. Raises KafkaError.
 
     Args:
         configs: How the cluster is reached.
@@ -44,7 +44,7 @@ def checkpoint_topics(configs: Mapping[str, Any]) -> set[str]:
 
 
 def upstream_clusters(configs: Mapping[str, Any]) -> set[str]:
-    """Return the aliases of the clusters that are copied to this one, over others, too. Raises KafkaError.
+    """Return the aliases of clusters that are copied to this one, directly or indirectly. Raises KafkaError.
 
     Args:
         configs: How the cluster is reached.
@@ -56,7 +56,7 @@ def upstream_clusters(configs: Mapping[str, Any]) -> set[str]:
 def translate_offsets(
     configs: Mapping[str, Any], remote_cluster_alias: str, group: str, timeout_s: float
 ) -> dict[TopicPartition, OffsetAndMetadata]:
-    """Return a remote group's offsets as offsets of this cluster. Raises KafkaError.
+    """Return a remote group's offsets translated to this cluster. Raises KafkaError.
 
     Args:
         configs: How the cluster is reached.

@@ -1,4 +1,4 @@
-"""How topics are named that come from other clusters (Kafka's `ReplicationPolicy` and its two implementations)."""
+"""Policies for the names of remote topics (Kafka's `ReplicationPolicy` and its two implementations)."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ class SourceAndTarget(NamedTuple):
 class ReplicationPolicy:
     """Names remote topics and MirrorMaker's own topics. Derive from it and override the first three methods.
 
-    The class is made without arguments; `configure` is called once, before all others.
+    The class is created without arguments; `configure` is called once, before all others.
     """
 
     java_class = "org.apache.kafka.connect.mirror.ReplicationPolicy"
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the connector's configs. Does nothing by default."""
+        """Configure with the connector's configs. Does nothing by default."""
 
     def format_remote_topic(self, source_cluster_alias: str, topic: str) -> str:
         """Return the name on the target cluster of a source cluster's topic."""
         raise NotImplementedError
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the alias of the cluster that a topic was copied from; None: it is no remote topic."""
+        """Return the alias of the cluster from which a topic was copied; None: it is not a remote topic."""
         raise NotImplementedError
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return a topic's name on the cluster it was copied from, where it may be remote, too; None: it is not remote."""
+        """Return a topic's name on the cluster from which it was copied, where it may also be remote; None: it is not
+        remote."""
         raise NotImplementedError
 
     def original_topic(self, topic: str) -> str:
@@ -69,7 +70,7 @@ class ReplicationPolicy:
         return _HEARTBEATS
 
     def offset_syncs_topic(self, cluster_alias: str) -> str:
-        """Return the name of the topic with offset syncs for the other cluster, whose alias is given."""
+        """Return the name of the offset syncs topic. `cluster_alias`: alias of the other cluster."""
         return f"mm2-offset-syncs.{cluster_alias}.internal"
 
     def checkpoints_topic(self, cluster_alias: str) -> str:
@@ -156,9 +157,9 @@ class DefaultReplicationPolicy(ReplicationPolicy):
 
 
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Leaves topics' names as they are; heartbeats are named as by the default policy.
+    """Keeps topics' names; heartbeats have the names of the default policy.
 
-    A name does not tell where a topic comes from, so loops cannot be avoided: clusters may be copied in one direction only.
+    A name does not contain a topic's origin, so loops cannot be detected: copy clusters in one direction only.
 
     Example:
         >>> policy = IdentityReplicationPolicy()

@@ -70,7 +70,7 @@ class MirrorSourceConnector(SourceConnector):
         self.begin(checked, TopicReplicator(checked, topics, properties, source, target))
 
     def begin(self, config: MirrorSourceConfig, replicator: TopicReplicator) -> None:
-        """Find and make topics, and repeat that from time to time."""
+        """Find and create topics, and repeat that periodically."""
         self._config, self._replicator = config, replicator
         scheduler = self._scheduler = MirrorScheduler(
             f"MirrorSourceConnector: {config.entity_label()}", config.admin_timeout_s
@@ -99,7 +99,7 @@ class MirrorSourceConnector(SourceConnector):
         return [self._config.task_config(share, index) for index, share in enumerate(shares)]
 
     def validate(self, config: Mapping[str, str | None]) -> list[ConfigValue]:
-        """Return what is to be said of each config, beside what the definitions say."""
+        """Return the errors of each config, including those of the definitions."""
         found = source_config_def().validate_all(config)
         if config.get(_EXACTLY_ONCE_SUPPORT) == "required" and not _reads_committed(config):
             _value_of(found, _EXACTLY_ONCE_SUPPORT).errors.append(
@@ -148,7 +148,7 @@ class MirrorSourceConnector(SourceConnector):
 
 
 def round_robin(partitions: Sequence[TopicPartition], max_tasks: int) -> list[list[TopicPartition]]:
-    """Deal partitions out to tasks, so that those of each topic are spread.
+    """Distribute partitions over tasks, so that those of each topic are spread.
 
     Args:
         partitions: All of them.

@@ -17,7 +17,8 @@ Offsets = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 def wrap_partition(partition: TopicPartition, source_cluster_alias: str) -> dict[str, Any]:
     """Return the source partition of a partition of the source cluster.
 
-    Its keys are in the order of Java's `HashMap`: the offsets topic has them as JSON, and finds offsets by those bytes.
+    Its keys are in the order of Java's `HashMap`, because offsets are found by the bytes of their JSON in the offsets
+    topic.
 
     Example:
         >>> wrap_partition(TopicPartition("orders", 0), "A")
@@ -33,13 +34,13 @@ def unwrap_offset(wrapped: Mapping[str, Any] | None) -> int:
 
 
 def check_offsets(offsets: Offsets, string_keys: Sequence[str], has_partition: bool, only_zero: bool) -> None:
-    """Check offsets that a user wants to set (KIP-875); one that is to be removed is not checked.
+    """Validate a user's offsets (KIP-875); removals are not validated.
 
     Args:
         offsets: Pairs of source partition and source offset.
-        string_keys: What a source partition must have as texts.
-        has_partition: Whether it must have `partition`, too.
-        only_zero: Whether 0 is the only offset that is allowed.
+        string_keys: Required keys of a source partition with strings as values.
+        has_partition: Whether `partition` is also required.
+        only_zero: Whether 0 is the only valid offset.
 
     Raises:
         ConnectException: One is not valid.

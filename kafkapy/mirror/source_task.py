@@ -30,9 +30,9 @@ log = logging.getLogger("kafkapy.mirror")
 
 
 class MirrorSourceTask(SourceTask):
-    """Reads its partitions without a group: its place in them is the offset that the worker has stored.
+    """Reads its partitions without a group, from the offsets that the worker has stored.
 
-    Invariant: one thread at a time uses the consumer, the one that holds `_consumer_access`.
+    Invariant: only the thread that holds `_consumer_access` uses the consumer.
     """
 
     java_class = f"{KAFKA}MirrorSourceTask"
@@ -61,7 +61,7 @@ class MirrorSourceTask(SourceTask):
         self.begin(checked, consumer, writer)
 
     def begin(self, config: MirrorSourceTaskConfig, consumer: Any, writer: OffsetSyncWriter | None) -> None:
-        """Begin with these clients, which `stop` closes."""
+        """Start with these clients, which `stop` closes."""
         self._consumer, self._writer = consumer, writer
         self._source_alias = alias = config.source_cluster_alias
         self._policy = policy = config.replication_policy
@@ -124,7 +124,8 @@ class MirrorSourceTask(SourceTask):
                     log.warning("Closing a client of %s failed: %s", self._source_alias, error)
 
     def _seek(self, partitions: Sequence[TopicPartition]) -> None:
-        """Go behind the record of each partition that was copied last; the others begin by `auto.offset.reset`."""
+        """Seek to after the last copied record of each partition; partitions without one start by
+        `auto.offset.reset`."""
         self._consumer.assign(partitions)
         reader = self.context.offset_storage_reader()
         stored = reader.offsets([wrap_partition(each, self._source_alias) for each in partitions])

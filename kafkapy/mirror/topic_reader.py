@@ -1,4 +1,4 @@
-"""Reads one of MirrorMaker's own topics from its beginning, and goes on if asked to."""
+"""Reads one of MirrorMaker's internal topics from its beginning, and optionally follows it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TopicReader:
         """
         Args:
             topic: Partition 0 of it is read.
-            make_consumer: Makes a consumer without a group.
-            on_record: Takes each record; a ValueError is logged, and the record left out.
+            make_consumer: Creates a consumer without a group.
+            on_record: Called with each record; a ValueError is logged, and the record is skipped.
         """
         self._topic = topic
         self._partition = TopicPartition(topic, 0)
@@ -41,10 +41,10 @@ class TopicReader:
         self._thread: threading.Thread | None = None
 
     def read_to_end(self) -> bool:
-        """Read what is in the topic now.
+        """Read the topic up to its present end.
 
         Returns:
-            False if `stop` has ended it before.
+            False if `stop` was called before the end was reached.
 
         Raises:
             ConnectException: The topic does not exist.
@@ -63,19 +63,19 @@ class TopicReader:
         return False
 
     def follow(self) -> None:
-        """Go on reading, on a thread of its own."""
+        """Continue to read, on a thread of its own."""
         self._thread = threading.Thread(target=self._run, name=f"mirror-{self._topic}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask it to end. Can be called from any thread."""
+        """Request the end. Can be called from any thread."""
         self._stopped.set()
         consumer = self._consumer
         if consumer is not None:
             consumer.wakeup()
 
     def close(self) -> None:
-        """End it and close the consumer. Call it when `read_to_end` has returned."""
+        """End reading and close the consumer. Call it after `read_to_end` has returned."""
         self.stop()
         if self._thread is not None:
             self._thread.join()

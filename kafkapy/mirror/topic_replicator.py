@@ -1,4 +1,5 @@
-"""Remote topics: which there must be, their partitions, configs and ACLs (the rules of Kafka's `MirrorSourceConnector`)."""
+"""Computes and creates remote topics, their partitions, configs and ACLs (the rules of Kafka's
+`MirrorSourceConnector`)."""
 
 from __future__ import annotations
 
@@ -36,12 +37,12 @@ _TOPIC_ACLS: Final = AclBindingFilter(AclPatternFilter(ResourceType.TOPIC))
 
 
 class TopicChooser:
-    """Which topics of the source cluster are copied.
+    """Selects the topics of the source cluster to copy.
 
     Args:
         pair: The two clusters.
-        policy: Names remote topics.
-        topic_filter: Chooses topics.
+        policy: Policy for names of remote topics.
+        topic_filter: The topic filter.
 
     Example:
         >>> from kafkapy.mirror import DefaultReplicationPolicy, DefaultTopicFilter
@@ -58,12 +59,12 @@ class TopicChooser:
         self._filter = topic_filter
 
     def should_replicate(self, topic: str) -> bool:
-        """Return whether a topic is copied; internal topics and those that come from the target cluster are not."""
+        """Return whether a topic is copied; internal topics and those copied from the target cluster are not."""
         is_wanted = self._filter.should_replicate_topic(topic) or self._policy.is_heartbeats_topic(topic)
         return is_wanted and not self._policy.is_internal_topic(topic) and not self.is_cycle(topic)
 
     def is_cycle(self, topic: str) -> bool:
-        """Return whether a topic has passed the target cluster before."""
+        """Return whether a topic was copied through the target cluster before."""
         seen = {topic}
         while True:
             source = self._policy.topic_source(topic)
@@ -83,8 +84,8 @@ class TopicChooser:
 
 
 class TopicReplicator:
-    """Invariant: `source_partitions` and `target_partitions` are what was found last; the latter by their names on the target
-    cluster. One thread uses it, as the admin clients.
+    """Invariant: `source_partitions` and `target_partitions` are those found last; the latter by their names on the
+    target cluster. Only one thread uses the object and the admin clients.
     """
 
     def __init__(
@@ -98,10 +99,10 @@ class TopicReplicator:
         """
         Args:
             config: The connector's.
-            topic_filter: Chooses topics.
-            property_filter: Chooses topic configs.
-            source_admin: Of the source cluster.
-            target_admin: Of the target cluster.
+            topic_filter: The topic filter.
+            property_filter: The filter of topic configs.
+            source_admin: Admin client of the source cluster.
+            target_admin: Admin client of the target cluster.
         """
         self.source_partitions: list[TopicPartition] = []
         self.target_partitions: list[TopicPartition] = []
@@ -123,7 +124,7 @@ class TopicReplicator:
         self.find_target_partitions()
 
     def find_target_partitions(self) -> None:
-        """Find the remote topics that there are. Raises KafkaError."""
+        """Find the existing remote topics. Raises KafkaError."""
         checkpoints = self._config.checkpoints_topic()
         topics = self._target.list_topics()
         remote = [
@@ -132,10 +133,10 @@ class TopicReplicator:
         self.target_partitions = _partitions_of(self._target, remote)
 
     def refresh(self) -> bool:
-        """Find the topics anew and make what is missing on the target cluster.
+        """Find the topics again, and create missing ones on the target cluster.
 
         Returns:
-            Whether the tasks must be planned anew.
+            Whether the task configs must be computed again.
 
         Raises:
             KafkaError: A cluster refuses.
@@ -164,7 +165,7 @@ class TopicReplicator:
         return True
 
     def create_remote_topics(self) -> None:
-        """Make the remote topics and partitions that are missing. Raises KafkaError."""
+        """Create missing remote topics and partitions. Raises KafkaError."""
         source_counts = Counter(partition.topic for partition in self.source_partitions)
         target_counts = Counter(partition.topic for partition in self.target_partitions)
         new = [topic for topic in source_counts if self._chooser.remote_topic(topic) not in target_counts]
@@ -210,7 +211,7 @@ class TopicReplicator:
     # -- configs
 
     def sync_configs(self) -> None:
-        """Carry the configs of topics to their remote topics.
+        """Copy the configs of topics to their remote topics.
 
         Raises:
             ConnectException: `use.incremental.alter.configs` is `required`, and the target's brokers lack it.
@@ -232,7 +233,7 @@ class TopicReplicator:
             self._replace_configs(wanted)
 
     def target_configs(self, entries: Sequence[ConfigEntry], is_incremental: bool) -> list[ConfigEntry]:
-        """Return which of a topic's configs are carried.
+        """Return the configs of a topic to copy.
 
         Args:
             entries: The configs of the source topic.
@@ -297,7 +298,7 @@ class TopicReplicator:
     # -- ACLs
 
     def sync_acls(self) -> None:
-        """Carry the ACLs of topics to their remote topics. Raises KafkaError."""
+        """Copy the ACLs of topics to their remote topics. Raises KafkaError."""
         try:
             bindings = self._source.describe_acls(_TOPIC_ACLS)
         except KafkaError as error:
@@ -315,7 +316,7 @@ class TopicReplicator:
                 log.warning("The ACL of topic %s cannot be carried: %s", binding.pattern.name, outcome)
 
     def target_acl(self, binding: AclBinding) -> AclBinding:
-        """Return the ACL of the remote topic; a principal that may do all may read there: only MirrorMaker writes."""
+        """Return the ACL for the remote topic. ALL is replaced by READ, since only MirrorMaker writes there."""
         (_, topic, _), entry = binding
         if entry.permission_type is ACLPermissionType.ALLOW and entry.operation is ACLOperation.ALL:
             entry = entry._replace(operation=ACLOperation.READ)

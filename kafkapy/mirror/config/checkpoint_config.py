@@ -41,7 +41,7 @@ _OLD_NAMES = ((filters.GROUPS_EXCLUDE, filters.GROUPS_EXCLUDE_ALIAS),)
 
 @cache
 def checkpoint_config_def() -> ConfigDef:
-    """The configs of the connector. The result is shared: make a `ConfigDef` of it to add to it."""
+    """Return the configs of the connector. The result is shared: copy it to a new `ConfigDef` before adding to it."""
     low, high = Importance.LOW, Importance.HIGH
     definitions = ConfigDef(base_config_def())
     define_poll_timeout(definitions)
@@ -95,7 +95,7 @@ def checkpoint_task_config_def() -> ConfigDef:
 
 
 def checkpoint_config_errors(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Return what hinders the connector from running, by names of configs.
+    """Return the errors that prevent the connector from running, by names of configs.
 
     Args:
         configs: The connector's.

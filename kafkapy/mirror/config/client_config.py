@@ -33,7 +33,7 @@ class MirrorClientConfig:
     """The checked configs of a client of one cluster.
 
     Args:
-        configs: How the cluster is reached, names with `consumer.` or `admin.` before them for one kind of client, and
+        configs: Connection configs of the cluster, with the prefix `consumer.` or `admin.` for one kind of client, and
             `replication.policy.*`.
 
     Raises:
@@ -45,7 +45,7 @@ class MirrorClientConfig:
         self.values = client_config_def().parse(self.originals)
 
     def replication_policy(self) -> ReplicationPolicy:
-        """Make the policy that names remote topics."""
+        """Create the policy for names of remote topics."""
         found = self.values["replication.policy.class"]
         policy = found() if isinstance(found, type) else found
         if not isinstance(policy, ReplicationPolicy):
@@ -54,7 +54,7 @@ class MirrorClientConfig:
         return policy
 
     def forwarding_admin(self) -> ForwardingAdmin:
-        """Make an admin client."""
+        """Create an admin client."""
         made = self.values["forwarding.admin.class"](self.admin_config())
         assert isinstance(made, ForwardingAdmin)
         return made
@@ -69,6 +69,6 @@ class MirrorClientConfig:
         return self._client_config("producer.")
 
     def _client_config(self, prefix: str) -> dict[str, Any]:
-        """What all clients share, and what is set for this kind of client."""
+        """Return the common configs of clients, with those of this kind of client."""
         found = self.originals | entries_with_prefix(self.originals, prefix)
         return {name: value for name, value in found.items() if name in CLIENT_CONFIG_NAMES and value is not None}

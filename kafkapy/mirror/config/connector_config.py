@@ -34,7 +34,7 @@ _Configurable = TypeVar("_Configurable", bound=ReplicationPolicy | MirrorFilter)
 
 
 def define_replication_policy(definitions: ConfigDef) -> None:
-    """Add the configs of names of remote topics, and of the admin client."""
+    """Add the configs of the replication policy and the admin client."""
     low = Importance.LOW
     definitions.define(
         "replication.policy.class", ConfigType.CLASS, _POLICY, importance=low, doc="Class that names remote topics."
@@ -65,7 +65,8 @@ def define_replication_policy(definitions: ConfigDef) -> None:
 
 @cache
 def base_config_def() -> ConfigDef:
-    """What all three connectors have. The result is shared: make a `ConfigDef` of it to add to it."""
+    """Return the configs common to the three connectors. The result is shared: copy it to a new `ConfigDef` before
+    adding to it."""
     low, high = Importance.LOW, Importance.HIGH
     definitions = ConfigDef(connector_config_def(MirrorClasses()), find_class)
     definitions.define(
@@ -105,7 +106,7 @@ def translate_deprecated(configs: Mapping[str, str], names: Sequence[tuple[str, 
 
     Args:
         configs: By names.
-        names: Pairs of name and old name. The new name wins where both are set.
+        names: Pairs of name and old name. The new name has precedence.
 
     Example:
         >>> translate_deprecated({"groups.blacklist": "a"}, [("groups.exclude", "groups.blacklist")])
@@ -120,7 +121,7 @@ def translate_deprecated(configs: Mapping[str, str], names: Sequence[tuple[str, 
 
 
 def entries_with_prefix(configs: Mapping[str, Any], prefix: str) -> Configs:
-    """Return the entries whose names begin with the prefix and go on, without it.
+    """Return the entries whose names are longer than the prefix and begin with it, without the prefix.
 
     Example:
         >>> entries_with_prefix({"admin.retries": "3", "admin.": "x", "retries": "1"}, "admin.")
@@ -131,7 +132,7 @@ def entries_with_prefix(configs: Mapping[str, Any], prefix: str) -> Configs:
 
 
 def client_configs(originals: Mapping[str, Any], side: str, kind: str) -> Configs:
-    """Return the configs of a client; what is more specific comes last and wins.
+    """Return the configs of a client; more specific ones have precedence.
 
     Args:
         originals: The connector's configs.
@@ -144,7 +145,7 @@ def client_configs(originals: Mapping[str, Any], side: str, kind: str) -> Config
 
 
 def consumer_configs(originals: Mapping[str, Any], side: str) -> Configs:
-    """Return the configs of a consumer: nothing is committed, and it begins at the start of partitions.
+    """Return the configs of a consumer that does not commit, and starts at the beginning of partitions.
 
     Args:
         originals: The connector's configs.
@@ -158,7 +159,7 @@ class MirrorConnectorConfig:
     """The checked configs of a connector or task. Secrets are in `originals`: it is never logged.
 
     Args:
-        definitions: Of all configs.
+        definitions: Definitions of all configs.
         configs: The connector's, or the task's.
 
     Raises:
@@ -225,7 +226,7 @@ class MirrorConnectorConfig:
         return bool(self.values[OFFSET_SYNCS_TOPIC_LOCATION] == SOURCE)
 
     def offset_syncs_topic(self) -> str:
-        """Return the name of the offset syncs topic; it has the alias of the cluster on which it is not."""
+        """Return the name of the offset syncs topic, which contains the alias of the other cluster."""
         at_source = self.is_offset_syncs_topic_at_source
         return self.replication_policy.offset_syncs_topic(
             self.target_cluster_alias if at_source else self.source_cluster_alias
@@ -240,7 +241,7 @@ class MirrorConnectorConfig:
         return self.replication_policy.checkpoints_topic(self.source_cluster_alias)
 
     def interval_s(self, feature: str) -> float | None:
-        """Return the interval of what `FEATURE.enabled` switches on, in s; None: it is off."""
+        """Return the interval of a feature in s; None: `FEATURE.enabled` is false."""
         return float(self.values[f"{feature}.interval.seconds"]) if self.values[f"{feature}.enabled"] else None
 
     def _configured(self, name: str, base: type[_Configurable]) -> _Configurable:

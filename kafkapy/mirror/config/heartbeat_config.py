@@ -18,7 +18,7 @@ _FACTOR = "heartbeats.topic.replication.factor"
 
 @cache
 def heartbeat_config_def() -> ConfigDef:
-    """The configs of the connector. The result is shared: make a `ConfigDef` of it to add to it."""
+    """Return the configs of the connector. The result is shared: copy it to a new `ConfigDef` before adding to it."""
     definitions = ConfigDef(base_config_def())
     define_periodic(definitions, "emit.heartbeats", True, 1, "heartbeats are written to the target cluster")
     definitions.define(

@@ -1,4 +1,4 @@
-"""The configs of the dedicated mode, and those of workers and connectors that follow (Kafka's `MirrorMakerConfig`)."""
+"""The configs of the dedicated mode, and those derived for workers and connectors (Kafka's `MirrorMakerConfig`)."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ class MirrorMakerConfig:
     def cluster_pairs(self) -> list[SourceAndTarget]:
         """Return the flows that need a worker.
 
-        A flow that is off still has heartbeats, unless `emit.heartbeats.enabled` is false for it: its heartbeats are what
-        the opposite flow copies.
+        A disabled flow still needs a worker for heartbeats, unless `emit.heartbeats.enabled` is false for it: the
+        opposite flow copies them.
         """
         all_heartbeats = self._is_true(EMIT_HEARTBEATS_ENABLED, True)
         pairs = [SourceAndTarget(a, b) for a in self.clusters() for b in self.clusters() if a != b]
@@ -135,7 +135,7 @@ class MirrorMakerConfig:
         return defaults | found
 
     def connector_config(self, pair: SourceAndTarget, connector: str) -> dict[str, str]:
-        """Return the configs of a flow's connector; variables of config providers stay in them.
+        """Return the configs of a flow's connector, with unresolved variables of config providers.
 
         Args:
             pair: The flow.

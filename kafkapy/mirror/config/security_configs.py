@@ -267,7 +267,7 @@ _ROWS: Final = (
 )
 
 CLIENT_CONFIG_NAMES: Final = frozenset({"bootstrap.servers", "security.protocol", *(row.name for row in _ROWS)})
-"""What each client of a cluster needs to reach it; the others are set for a kind of client."""
+"""Connection configs of every client of a cluster; others are set for a kind of client."""
 
 
 def define_security_protocol(definitions: ConfigDef) -> None:

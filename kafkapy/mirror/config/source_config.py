@@ -61,7 +61,8 @@ def define_offset_syncs_location(definitions: ConfigDef) -> None:
 
 
 def define_periodic(definitions: ConfigDef, feature: str, enabled: bool, seconds: int, what: str) -> None:
-    """Add `FEATURE.enabled` and `FEATURE.interval.seconds`; `what`: for example "topics are looked for"."""
+    """Add `FEATURE.enabled` and `FEATURE.interval.seconds`. `what`: for the documentation, for example "topics are
+    looked for"."""
     low = Importance.LOW
     definitions.define(
         f"{feature}.enabled", ConfigType.BOOLEAN, enabled, importance=low, doc=f"Whether {what} periodically."
@@ -83,13 +84,13 @@ def define_poll_timeout(definitions: ConfigDef) -> None:
 
 
 def define_old_name(definitions: ConfigDef, old_name: str, name: str) -> None:
-    """Add the name that a config had before."""
+    """Add a config's old name."""
     definitions.define(old_name, ConfigType.LIST, None, importance=Importance.HIGH, doc=f"Deprecated name of {name}.")
 
 
 @cache
 def source_config_def() -> ConfigDef:
-    """The configs of the connector. The result is shared: make a `ConfigDef` of it to add to it."""
+    """Return the configs of the connector. The result is shared: copy it to a new `ConfigDef` before adding to it."""
     definitions = ConfigDef(base_config_def())
     _define_choices(definitions)
     define_poll_timeout(definitions)
@@ -230,7 +231,7 @@ class MirrorSourceConfig(MirrorConnectorConfig):
         return self.producer_config(side, f"{OFFSET_SYNCS_CLIENT_ROLE_PREFIX}{side}-producer")
 
     def config_property_filter(self) -> ConfigPropertyFilter:
-        """Make the filter of topic configs."""
+        """Create the filter of topic configs."""
         return self._configured("config.property.filter.class", ConfigPropertyFilter)
 
 
@@ -254,7 +255,7 @@ def _index_of(values: Mapping[str, Any]) -> Any:
 
 
 def decode_topic_partition(text: str) -> TopicPartition:
-    """Read `TOPIC-PARTITION`. Raises ValueError.
+    """Parse `TOPIC-PARTITION`. Raises ValueError.
 
     Example:
         >>> decode_topic_partition("eu-orders-12")
