@@ -26,8 +26,7 @@ class MirrorClient:
 
     Args:
         configs: Connection configs of the cluster, by Kafka's names: `bootstrap.servers`, `security.protocol`,
-            `ssl.*`, `sasl.*`,
-            and `replication.policy.*`.
+            `ssl.*`, `sasl.*`, and `replication.policy.*`.
 
     Raises:
         ConfigException: A value is wrong.

@@ -42,8 +42,7 @@ class OffsetSyncStore:
 
         Args:
             keeps_only_newest: True: of the syncs until `end_of_topic` only the newest of a partition is used. With
-                unknown
-                checkpoints, an older one could move a group back to before the translation of an earlier run.
+                unknown checkpoints, an older one could move a group back to before the translation of an earlier run.
         """
         self._keeps_only_newest = keeps_only_newest
 

@@ -92,8 +92,7 @@ def offsets_to_commit(
     Args:
         translated: The translated offsets of all groups.
         idle: Committed offsets of the groups without members on the target cluster; other groups are new there, or
-            have
-            members: the brokers refuse commits for the latter.
+            have members: the brokers refuse commits for the latter.
 
         Offsets of groups that have advanced on the target cluster are not changed.
 
