@@ -33,7 +33,7 @@ class InternalMirrorApi:
         self._client = RestWorkerClient()
 
     def add(self, pair: SourceAndTarget, herder: Any) -> None:
-        """Answer for a flow, by its herder; from any thread."""
+        """Add a flow with its herder. Thread-safe."""
         resource = InternalResource(herder, RequestCompletion(herder, self._client))
         self._routers[tuple(pair)] = ConnectRouter(resource.routes())
 
@@ -83,7 +83,7 @@ class InternalRestServer:
         log.info("The internal REST server listens; other nodes reach it by %s", self.url)
 
     def add(self, pair: SourceAndTarget, herder: Any) -> None:
-        """Answer for a flow, by its herder; from any thread."""
+        """Add a flow with its herder. Thread-safe."""
         self._api.add(pair, herder)
 
     def stop(self) -> None:

@@ -51,11 +51,11 @@ class OffsetSyncStore:
         self._is_read = True
 
     def take(self, sync: OffsetSync) -> None:
-        """Take a sync of the topic."""
+        """Add a sync of the topic."""
         known = self._syncs.get(sync.topic_partition)
         only_newest = self._keeps_only_newest and not self._is_read
         if known is None or only_newest or sync.upstream_offset < known[0].upstream_offset:
-            # Also where the source topic was made anew: older syncs are of other records.
+            # Also if the source topic was recreated: older syncs are of other records.
             self._syncs[sync.topic_partition] = (sync,) * SYNCS_PER_PARTITION
         else:
             self._syncs[sync.topic_partition] = _updated(known, sync)
