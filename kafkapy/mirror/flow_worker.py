@@ -61,7 +61,7 @@ class FlowWorker:
 def make_flow_worker(
     maker_config: MirrorMakerConfig, pair: SourceAndTarget, url: str, on_failure: Callable[[], None]
 ) -> FlowWorker:
-    """Make the worker of a flow. It reaches the target cluster, for that cluster's id.
+    """Create the worker of a flow; connects to the target cluster to get its id.
 
     Args:
         maker_config: Of the dedicated mode.

@@ -1,4 +1,4 @@
-"""What MirrorMaker does to clusters, in one place that can be replaced (Kafka's `ForwardingAdmin`, KIP-787)."""
+"""The replaceable interface for all of MirrorMaker's changes of clusters (Kafka's `ForwardingAdmin`, KIP-787)."""
 
 from __future__ import annotations
 

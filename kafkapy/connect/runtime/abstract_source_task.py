@@ -395,7 +395,7 @@ class AbstractWorkerSourceTask(WorkerTask):
             for header in record.headers
         ]
 
-    # -- what the task is told
+    # -- callbacks of the task
 
     def _commit_task_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         if not self._tells_records:

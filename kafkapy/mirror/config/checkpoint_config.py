@@ -143,7 +143,7 @@ class MirrorCheckpointConfig(MirrorConnectorConfig):
         return self.consumer_config(side, f"{OFFSET_SYNCS_CLIENT_ROLE_PREFIX}{side}-consumer")
 
     def group_filter(self) -> GroupFilter:
-        """Make the group filter."""
+        """Create the group filter."""
         return self._configured("group.filter.class", GroupFilter)
 
 

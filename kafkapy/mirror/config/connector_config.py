@@ -211,14 +211,14 @@ class MirrorConnectorConfig:
         return self._with_client_id(client_configs(self.originals, side, ADMIN_PREFIX), role)
 
     def forwarding_admin(self, configs: Mapping[str, Any]) -> ForwardingAdmin:
-        """Make an admin client of `forwarding.admin.class`. Raises KafkaError."""
+        """Create an admin client of `forwarding.admin.class`. Raises KafkaError."""
         made = self.values["forwarding.admin.class"](configs)
         if not isinstance(made, ForwardingAdmin):
             raise ConfigException.invalid("forwarding.admin.class", type(made).__name__, "It must be a ForwardingAdmin")
         return made
 
     def topic_filter(self) -> TopicFilter:
-        """Make the topic filter."""
+        """Create the topic filter."""
         return self._configured("topic.filter.class", TopicFilter)
 
     @property

@@ -1,4 +1,4 @@
-"""How a source reads a topic."""
+"""Options of a source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Consumed(Generic[K, V]):
-    """How a source reads a topic. Immutable: each `with_…` returns a new object.
+    """Options of a source. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: `default.key.serde`.

@@ -1,4 +1,4 @@
-"""How records are grouped."""
+"""Options of a grouping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Generic[K, V]):
-    """How records are grouped. Immutable: each `with_…` returns a new object.
+    """Options of a grouping. Immutable: each `with_…` returns a new object.
 
     Attributes:
         name: Name of the repartition topic, if one is needed, and of the node that computes the new key; None:

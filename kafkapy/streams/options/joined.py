@@ -1,4 +1,4 @@
-"""How a stream is joined with a table."""
+"""Options of a join of a stream with a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True, slots=True)
 class Joined(Generic[K, V, VO]):
-    """How a stream is joined with a table. Immutable: each `with_…` returns a new object.
+    """Options of a join of a stream with a table. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: the stream's.

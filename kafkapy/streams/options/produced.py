@@ -1,4 +1,4 @@
-"""How a sink writes to a topic."""
+"""Options of a sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ StreamPartitioner = Callable[[str, Any, Any, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Produced(Generic[K, V]):
-    """How a sink writes to a topic. Immutable: each `with_…` returns a new object.
+    """Options of a sink. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: the stream's.

@@ -1,4 +1,4 @@
-"""How a stream is repartitioned."""
+"""Options of a repartition topic."""
 
 from __future__ import annotations
 

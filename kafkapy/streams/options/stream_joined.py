@@ -1,4 +1,4 @@
-"""How two streams are joined."""
+"""Options of a join of two streams."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True, slots=True)
 class StreamJoined(Generic[K, V, VO]):
-    """How two streams are joined. Immutable: each `with_…` returns a new object.
+    """Options of a join of two streams. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: `default.key.serde`.

@@ -13,7 +13,7 @@ UNLIMITED: Final = 2**63 - 1
 
 
 class BufferFullStrategy(Enum):
-    """What happens when the buffer of a suppression is full."""
+    """The action when the buffer of a suppression is full."""
 
     EMIT = "emit"
     """The oldest updates are emitted early."""
@@ -109,7 +109,7 @@ class BufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """Which updates of a table are held back, and for how long. Immutable.
+    """Options of a suppression: the updates to buffer, and for how long. Immutable.
 
     Attributes:
         buffer_config: Options of the buffer.

@@ -1,4 +1,4 @@
-"""How two tables are joined by a foreign key."""
+"""Options of a foreign-key join of two tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KO = TypeVar("KO")
 
 @dataclass(frozen=True, slots=True)
 class TableJoined(Generic[K, KO]):
-    """How two tables are joined by a foreign key. Immutable: each `with_…` returns a new object.
+    """Options of a foreign-key join of two tables. Immutable: each `with_…` returns a new object.
 
     Attributes:
         partitioner: The partitioner of the left table's topic; None: by the key.

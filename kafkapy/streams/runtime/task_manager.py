@@ -106,7 +106,7 @@ class TaskManager:
         self.is_paused = False
         """Whether processing and the updates of standby replicas are paused (KIP-834); other threads may set it."""
         self.is_rebalancing = False
-        """Whether the thread has asked to join and has no assignment yet: the group may refuse commits."""
+        """Whether the thread is joining and has no assignment yet, so that the group may refuse commits."""
         self.consumer: MainConsumer
         self.lock = threading.RLock()
         """Held by the thread while it changes tasks or their stores, and by others while they read stores."""

@@ -36,7 +36,7 @@ class MeteredSessionStore(WrappedStore, SessionStore[K, V]):
         self.wrapped.init(context, root)
 
     def set_flush_listener(self, listener: Callable[[Record[Any, Change]], Any], send_old_values: bool) -> bool:
-        """As `MeteredKeyValueStore.set_flush_listener`; the keys are `Windowed`."""
+        """Like `MeteredKeyValueStore.set_flush_listener`; the keys are `Windowed`."""
         return self.wrapped.set_flush_listener(SessionChangeDeserializer(self, listener), send_old_values)
 
     def put(self, session_key: Windowed[K], aggregate: V | None) -> None:

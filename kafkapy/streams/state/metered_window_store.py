@@ -40,7 +40,7 @@ class MeteredWindowStore(WrappedStore, WindowStore[K, V]):
         return prepare_serdes(context, self.name(), self._key_serde, self._value_serde)
 
     def set_flush_listener(self, listener: Callable[[Record[Any, Change]], Any], send_old_values: bool) -> bool:
-        """As `MeteredKeyValueStore.set_flush_listener`; the keys are `Windowed`."""
+        """Like `MeteredKeyValueStore.set_flush_listener`; the keys are `Windowed`."""
         return self.wrapped.set_flush_listener(WindowChangeDeserializer(self, listener), send_old_values)
 
     def put(self, key: K, value: V | None, window_start_timestamp: int) -> None:

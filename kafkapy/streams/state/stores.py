@@ -206,7 +206,7 @@ class Stores:
         """Like `key_value_store_builder`, of a `TimestampedKeyValueStore`; the serde is that of plain values.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
             key_serde: Serde of keys. None: the default serde.
             value_serde: Serde of values. None: the default serde.
         """
@@ -219,7 +219,7 @@ class Stores:
         """Like `key_value_store_builder`, of a `VersionedKeyValueStore`.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
             key_serde: Serde of keys. None: the default serde.
             value_serde: Serde of values. None: the default serde.
         """
@@ -232,7 +232,7 @@ class Stores:
         """Like `key_value_store_builder`, of a `WindowStore`.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
             key_serde: Serde of keys. None: the default serde.
             value_serde: Serde of values. None: the default serde.
         """
@@ -245,7 +245,7 @@ class Stores:
         """Like `key_value_store_builder`, of a `TimestampedWindowStore`; the serde is that of plain values.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
             key_serde: Serde of keys. None: the default serde.
             value_serde: Serde of values. None: the default serde.
         """
@@ -258,7 +258,7 @@ class Stores:
         """Like `key_value_store_builder`, of a `SessionStore`.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
             key_serde: Serde of keys. None: the default serde.
             value_serde: Serde of values. None: the default serde.
         """
