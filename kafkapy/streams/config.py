@@ -33,14 +33,14 @@ EXACTLY_ONCE_V2: Final = "exactly_once_v2"
 _EOS_COMMIT_INTERVAL_MS: Final = 100
 
 OPTIMIZATIONS: Final = ("reuse.ktable.source.topics", "merge.repartition.topics", "single.store.self.join")
-"""What `topology.optimization` may name beside `all` and `none`."""
+"""Values of `topology.optimization` other than `all` and `none`."""
 
 
 _TAG_PREFIX: Final = "client.tag."
 _MAX_TAGS: Final = 5
 _MAX_TAG_KEY: Final = 20
 _MAX_TAG_VALUE: Final = 30
-"""Kafka's limits: tags are in each request to join."""
+"""Kafka's limits, since each request to join contains the tags."""
 
 
 class StreamsConfig(ConfigTable):
@@ -58,38 +58,56 @@ class StreamsConfig(ConfigTable):
         30000
     """
 
-    application_id: str = config(STRING, None, None, "Name of the application: its group, and the prefix of its topics.", HIGH)
+    application_id: str = config(
+        STRING, None, None, "Name of the application: its group, and the prefix of its topics.", HIGH
+    )
     bootstrap_servers: list[str] = config(LIST, None, None, "Brokers to begin with.", HIGH)
     num_standby_replicas: int = config(INT, 0, None, "Copies of each store on other instances.", HIGH)
     state_dir: str = config(STRING, f"{tempfile.gettempdir()}/kafka-streams", None, "Where stores are.", HIGH)
     acceptable_recovery_lag: int = config(LONG, 10000, at_least(0), "Records that a copy may lack to take over a task.")
-    cache_max_bytes_buffering: int = config(LONG, 10485760, at_least(0), "Deprecated name of statestore.cache.max.bytes.")
+    cache_max_bytes_buffering: int = config(
+        LONG, 10485760, at_least(0), "Deprecated name of statestore.cache.max.bytes."
+    )
     statestore_cache_max_bytes: int = config(LONG, 10485760, at_least(0), "Memory of the record cache.")
     client_id: str = config(STRING, "", None, "Prefix of the ids of clients; the application's with a UUID if empty.")
     default_deserialization_exception_handler: Any = config(
-        CLASS, LogAndFailExceptionHandler, None, "What is done about records that cannot be read.")
+        CLASS, LogAndFailExceptionHandler, None, "What is done about records that cannot be read."
+    )
     errors_dead_letter_queue_topic_name: str | None = config(
-        STRING, None, None, "Topic for records that cannot be read, processed or serialized, by Kafka's own handlers.")
+        STRING, None, None, "Topic for records that cannot be read, processed or serialized, by Kafka's own handlers."
+    )
     default_key_serde: Any = config(CLASS, None, None, "Serde of keys where an operator has none.")
     default_value_serde: Any = config(CLASS, None, None, "Serde of values where an operator has none.")
     default_production_exception_handler: Any = config(
-        CLASS, DefaultProductionExceptionHandler, None, "What is done about records that cannot be written.")
+        CLASS, DefaultProductionExceptionHandler, None, "What is done about records that cannot be written."
+    )
     processing_exception_handler: Any = config(
-        CLASS, LogAndFailProcessingExceptionHandler, None, "What is done about records that an operator fails for.")
-    default_timestamp_extractor: Any = config(CLASS, None, None, "Where records have their time from; Kafka's own if unset.")
-    max_task_idle_ms: int = config(LONG, 0, None, "How long a task waits for records of an empty partition; -1: not at all.")
+        CLASS, LogAndFailProcessingExceptionHandler, None, "What is done about records that an operator fails for."
+    )
+    default_timestamp_extractor: Any = config(
+        CLASS, None, None, "Where records have their time from; Kafka's own if unset."
+    )
+    max_task_idle_ms: int = config(
+        LONG, 0, None, "How long a task waits for records of an empty partition; -1: not at all."
+    )
     max_warmup_replicas: int = config(INT, 2, at_least(1), "Copies that are made ready to take over at a time.")
     num_stream_threads: int = config(INT, 1, None, "Threads, or processes of the runner.")
     processing_guarantee: str = config(
-        STRING, "at_least_once", OneOf("at_least_once", "exactly_once", "exactly_once_beta", EXACTLY_ONCE_V2),
-        "at_least_once or exactly_once_v2.")
+        STRING,
+        "at_least_once",
+        OneOf("at_least_once", "exactly_once", "exactly_once_beta", EXACTLY_ONCE_V2),
+        "at_least_once or exactly_once_v2.",
+    )
     rack_aware_assignment_non_overlap_cost: int | None = config(
-        INT, None, None, "Cost of moving a task.", name="rack.aware.assignment.non_overlap_cost")
+        INT, None, None, "Cost of moving a task.", name="rack.aware.assignment.non_overlap_cost"
+    )
     rack_aware_assignment_strategy: str = config(
-        STRING, "none", OneOf("none", "min_traffic", "balance_subtopology"), "Whether tasks go by racks.")
+        STRING, "none", OneOf("none", "min_traffic", "balance_subtopology"), "Whether tasks go by racks."
+    )
     rack_aware_assignment_tags: list[str] = config(LIST, [], None, "Client tags that spread standby replicas.")
     rack_aware_assignment_traffic_cost: int | None = config(
-        INT, None, None, "Cost of traffic between racks.", name="rack.aware.assignment.traffic_cost")
+        INT, None, None, "Cost of traffic between racks.", name="rack.aware.assignment.traffic_cost"
+    )
     task_assignor_class: str | None = config(STRING, None, None, "A task assignor of one's own.")
     replication_factor: int = config(INT, -1, None, "Of internal topics; -1: the broker's default.")
     security_protocol: str = config(STRING, "PLAINTEXT", None, "How brokers are spoken to.")
@@ -97,25 +115,39 @@ class StreamsConfig(ConfigTable):
     topology_optimization: str = config(STRING, "none", None, "none, all, or names of optimizations.")
     application_server: str = config(STRING, "", None, "host:port at which this instance answers queries.", LOW)
     kafkapy_application_server_enable: bool = config(
-        BOOLEAN, False, None, "Whether stores are served over HTTP at application.server; kafkapy's own.", LOW)
+        BOOLEAN, False, None, "Whether stores are served over HTTP at application.server; kafkapy's own.", LOW
+    )
     kafkapy_application_server_listen: str = config(
-        STRING, "", None, "host:port to serve at, if it is not application.server; kafkapy's own.", LOW)
+        STRING, "", None, "host:port to serve at, if it is not application.server; kafkapy's own.", LOW
+    )
     kafkapy_coroutines_max_in_flight: int = config(
-        INT, MAX_IN_FLIGHT_DEFAULT, at_least(1),
-        "Coroutines that run at once, of each operator in a task; kafkapy's own.", LOW)
+        INT,
+        MAX_IN_FLIGHT_DEFAULT,
+        at_least(1),
+        "Coroutines that run at once, of each operator in a task; kafkapy's own.",
+        LOW,
+    )
     buffered_records_per_partition: int = config(INT, 1000, None, "Records that are read ahead.", LOW)
     commit_interval_ms: int = config(LONG, 30000, at_least(0), "How often is committed; 100 with exactly once.", LOW)
-    repartition_purge_interval_ms: int = config(LONG, 30000, at_least(0), "How often processed repartition records go.", LOW)
+    repartition_purge_interval_ms: int = config(
+        LONG, 30000, at_least(0), "How often processed repartition records go.", LOW
+    )
     default_dsl_store: str = config(STRING, "rocksDB", OneOf("rocksDB", "in_memory"), "Stores of the DSL.", LOW)
     dsl_store_suppliers_class: Any = config(CLASS, None, None, "Stores of the DSL, by a class.", LOW)
     poll_ms: int = config(LONG, 100, None, "How long is waited for records.", LOW)
     probing_rebalance_interval_ms: int = config(
-        LONG, 600000, at_least(60000), "How often is looked whether a copy may take over.", LOW)
-    rocksdb_config_setter: Any = config(CLASS, None, None, "Options of RocksDB, by a class.", LOW, name="rocksdb.config.setter")
-    state_cleanup_delay_ms: int = config(LONG, 600000, None, "How long the state of a task that moved away is kept.", LOW)
+        LONG, 600000, at_least(60000), "How often is looked whether a copy may take over.", LOW
+    )
+    rocksdb_config_setter: Any = config(
+        CLASS, None, None, "Options of RocksDB, by a class.", LOW, name="rocksdb.config.setter"
+    )
+    state_cleanup_delay_ms: int = config(
+        LONG, 600000, None, "How long the state of a task that moved away is kept.", LOW
+    )
     upgrade_from: str | None = config(STRING, None, None, "The release that instances of the group still run.", LOW)
     windowstore_changelog_additional_retention_ms: int = config(
-        LONG, 86400000, None, "What changelogs of windows are kept beyond their retention.", LOW)
+        LONG, 86400000, None, "What changelogs of windows are kept beyond their retention.", LOW
+    )
     retry_backoff_ms: int = config(LONG, 100, at_least(0), "Pause before a request is tried again.", LOW)
     request_timeout_ms: int = config(INT, 40000, at_least(0), "How long an answer is waited for.", LOW)
     metadata_max_age_ms: int = config(LONG, 300000, at_least(0), "How old metadata may become.", LOW)
@@ -144,7 +176,7 @@ class StreamsConfig(ConfigTable):
 
     @property
     def topic_prefix(self) -> str:
-        """Of the names of internal topics."""
+        """Return the prefix of internal topics."""
         return str(self.originals.get("__internal.override.topic.prefix__", self.application_id))
 
     def serde(self, name: str) -> Serde[Any] | None:
@@ -153,7 +185,7 @@ class StreamsConfig(ConfigTable):
         return serde
 
     def instance(self, name: str) -> Any:
-        """The object of a handler or extractor."""
+        """Return the object of a handler or extractor."""
         handler = made(self.get(name), name)
         configure = getattr(handler, "configure", None)
         if callable(configure):
@@ -162,10 +194,10 @@ class StreamsConfig(ConfigTable):
 
 
 def optimizations(value: str) -> set[str]:
-    """The optimizations that `topology.optimization` asks for.
+    """Parse `topology.optimization`.
 
     Raises:
-        ConfigException: A name is unknown, or stands beside `all` or `none`.
+        ConfigException: A name is unknown, or is combined with `all` or `none`.
     """
     names = [name.strip() for name in value.split(",")]
     if names == ["none"]:
@@ -181,7 +213,7 @@ def optimizations(value: str) -> set[str]:
 
 
 def made(value: Any, name: str) -> Any:
-    """An object of what a config gives: an object as it is, of a class or an import path a new one."""
+    """Return the object for a config's value: an object itself, or a new instance of a class or import path."""
     if isinstance(value, str):
         value = import_object(value, name)
     return value() if isinstance(value, type) else value

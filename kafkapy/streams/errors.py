@@ -1,4 +1,4 @@
-"""What Streams raises; names and meanings are those of `org.apache.kafka.streams.errors`.
+"""The exceptions of Streams, with the names and meanings of `org.apache.kafka.streams.errors`.
 
 Java's general exceptions are Python's: IllegalArgumentException is ValueError, NullPointerException TypeError,
 IllegalStateException RuntimeError, UnsupportedOperationException NotImplementedError, SerializationException ValueError.
@@ -12,11 +12,11 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class StreamsException(Exception):
-    """The application cannot go on; the cause is chained."""
+    """The application cannot continue; the cause is chained."""
 
 
 class TopologyException(StreamsException):
-    """The topology makes no sense; found while it is built or started."""
+    """The topology is invalid; detected while it is built or started."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"Invalid topology: {message}")
@@ -43,11 +43,11 @@ class StreamsNotStartedException(InvalidStateStoreException):
 
 
 class TaskCorruptedException(StreamsException):
-    """The state of a task is not what its changelogs say; it is wiped and restored.
+    """The state of a task does not match its changelogs; it is deleted and restored.
 
     Args:
-        message: What is wrong.
-        partitions: Of the changelogs.
+        message: The error message.
+        partitions: The affected changelog partitions.
     """
 
     def __init__(self, message: str = "", partitions: Collection[TopicPartition] = ()) -> None:
@@ -56,7 +56,7 @@ class TaskCorruptedException(StreamsException):
 
 
 class TaskMigratedException(StreamsException):
-    """Another instance runs the task now; this one has to join the group again."""
+    """Another instance runs the task now; this one must rejoin the group."""
 
 
 class MissingSourceTopicException(StreamsException):

@@ -1,6 +1,7 @@
-"""What is done about a record that cannot be read, processed or written (KIP-161, KIP-210, KIP-1033).
+"""Handlers of records that cannot be deserialized, processed or written (KIP-161, KIP-210, KIP-1033).
 
-A handler is named as a class in the configuration; it is made without arguments and answers for each failure.
+The configuration names a handler's class, which is instantiated without arguments; the handler decides about each
+failure.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ log = logging.getLogger("kafkapy.streams")
 
 DEAD_LETTER_TOPIC: Final = "errors.dead.letter.queue.topic.name"
 _LONGEST_TEXT: Final = 16_384
-"""Characters of a message or a stack trace in a header."""
+"""Limit of the characters of a message or a stack trace in a header."""
 
 
 class StreamThreadExceptionResponse(Enum):
-    """What is done about an error that has ended a thread (KIP-671).
+    """The response to an error that has ended a thread (KIP-671).
 
     Example:
         >>> StreamThreadExceptionResponse.REPLACE_THREAD.value
@@ -35,7 +36,7 @@ class StreamThreadExceptionResponse(Enum):
 
 
 class HandlerResponse(Enum):
-    """What a handler decides.
+    """The decision of a handler.
 
     Example:
         >>> HandlerResponse.FAIL.value
@@ -43,24 +44,24 @@ class HandlerResponse(Enum):
     """
 
     CONTINUE = 0
-    """Leave the record out and go on; it counts as dropped."""
+    """Skip the record and continue; it counts as dropped."""
     FAIL = 1
     """Stop with a StreamsException."""
 
 
 class ErrorHandlerContext(NamedTuple):
-    """Where it happened.
+    """The context of a failure.
 
     Attributes:
-        topic: Of the record that came in; None in a punctuation.
+        topic: Topic of the input record; None in a punctuation.
         partition: Its partition; -1 in a punctuation.
         offset: Its offset; -1 in a punctuation.
         headers: Its headers.
         processor_node_id: The name of the node that failed.
-        task_id: As "0_1".
-        timestamp: ms.
-        source_raw_key: Of the record that came in, as bytes; None unless there is a dead-letter topic.
-        source_raw_value: Likewise.
+        task_id: For example "0_1".
+        timestamp: Timestamp in ms.
+        source_raw_key: Key of the input record, as bytes; None unless there is a dead-letter topic.
+        source_raw_value: Its value, likewise.
 
     Example:
         >>> from kafkapy.streams import Headers
@@ -83,11 +84,11 @@ class DeadLetterRecord(NamedTuple):
     """A record for a dead-letter topic (KIP-1034).
 
     Attributes:
-        topic: Where it goes.
-        key: As bytes.
-        value: As bytes.
-        timestamp: ms.
-        headers: Of the record; those of `dead_letter` say what has failed.
+        topic: Destination topic.
+        key: Key as bytes.
+        value: Value as bytes.
+        timestamp: Timestamp in ms.
+        headers: Headers; those of `dead_letter` describe the failure.
 
     Example:
         >>> DeadLetterRecord("failed", b"key", b"value", 1_700_000_000_000, []).topic
@@ -102,11 +103,11 @@ class DeadLetterRecord(NamedTuple):
 
 
 class ErrorHandlerResponse(NamedTuple):
-    """What a handler decides, with records for a dead-letter topic (KIP-1034).
+    """The decision of a handler, with records for a dead-letter topic (KIP-1034).
 
     Attributes:
-        result: Go on or fail.
-        dead_letters: Sent in both cases.
+        result: Continue or fail.
+        dead_letters: Records that are sent in both cases.
 
     Example:
         >>> ErrorHandlerResponse.resume().result.name
@@ -118,7 +119,7 @@ class ErrorHandlerResponse(NamedTuple):
 
     @classmethod
     def resume(cls, dead_letters: Iterable[DeadLetterRecord] = ()) -> ErrorHandlerResponse:
-        """Leave the record out and go on.
+        """Skip the record and continue.
 
         Args:
             dead_letters: Records for a dead-letter topic.
@@ -130,20 +131,21 @@ class ErrorHandlerResponse(NamedTuple):
         """Stop with a StreamsException.
 
         Args:
-            dead_letters: Records for a dead-letter topic; with exactly once they go with the transaction, which is aborted.
+            dead_letters: Records for a dead-letter topic; with exactly-once they are part of the transaction, which is
+                aborted.
         """
         return cls(HandlerResponse.FAIL, tuple(dead_letters))
 
 
 HandlerDecision = HandlerResponse | ErrorHandlerResponse
-"""What `handle` of a handler may return."""
+"""The possible results of a handler's `handle`."""
 
 
 def settle(decision: HandlerDecision, send: Callable[[DeadLetterRecord], object]) -> bool:
     """Send the dead letters of a decision.
 
     Args:
-        decision: Of a handler.
+        decision: A handler's decision.
         send: Sends a dead letter.
 
     Returns:
@@ -157,12 +159,12 @@ def settle(decision: HandlerDecision, send: Callable[[DeadLetterRecord], object]
 
 
 def dead_letter(topic: str, context: ErrorHandlerContext, exception: BaseException) -> DeadLetterRecord:
-    """The record that came in, with Kafka's headers about what has failed.
+    """Return the input record with Kafka's headers about the failure.
 
     Args:
         topic: The dead-letter topic.
-        context: Where it happened.
-        exception: What was raised.
+        context: The context of the failure.
+        exception: The exception.
 
     Example:
         >>> where = ErrorHandlerContext("lines", 0, 42, [], "map", "0_0", 5, b"key", b"value")
@@ -191,14 +193,14 @@ def dead_letter(topic: str, context: ErrorHandlerContext, exception: BaseExcepti
 
 
 def _text(exception: BaseException) -> str:
-    """As Java's `Throwable.toString`: the class, and the message if there is one."""
+    """Return class and message, if any, like Java's `Throwable.toString`."""
     kind, message = type(exception), str(exception)
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     return f"{name}: {message}" if message else name
 
 
 class _DeadLetters:
-    """What Kafka's own handlers have in common: the dead-letter topic of `errors.dead.letter.queue.topic.name`."""
+    """Common base of Kafka's handlers: the dead-letter topic of `errors.dead.letter.queue.topic.name`."""
 
     _topic: str | None = None
 
@@ -333,7 +335,7 @@ class ProductionExceptionHandler(ABC):
 
     @abstractmethod
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
-        """Decide about a record that the broker refused, for a reason that trying again does not change.
+        """Decide about a record that the broker refused with an error that is not retriable.
 
         Args:
             context: Where the processor or handler is called.

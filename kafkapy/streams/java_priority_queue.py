@@ -1,4 +1,4 @@
-"""A queue that gives equal elements in the order in which Java's does."""
+"""A priority queue that returns equal elements in the same order as Java's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Ranked(Protocol):
-    """What the queue holds; the least rank comes first."""
+    """An element of the queue; the smallest rank is the first."""
 
     @property
     def rank(self) -> int: ...
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Ranked)
 class JavaPriorityQueue(Generic[T]):
     """A binary heap that moves elements exactly as `java.util.PriorityQueue` (heapq breaks ties in another order).
 
-    Which of two records with the same time is processed first follows from it.
+    That determines which of two records with the same timestamp is processed first.
 
     Invariant: no element has a lower rank than its parent, at half its index; ranks do not change while elements are in.
     """
@@ -33,7 +33,7 @@ class JavaPriorityQueue(Generic[T]):
         self._heap.clear()
 
     def peek(self) -> T | None:
-        """The first, which stays in; None if there is none."""
+        """Return the first element without removing it; None if there is none."""
         return self._heap[0] if self._heap else None
 
     def add(self, element: T) -> None:
@@ -50,7 +50,7 @@ class JavaPriorityQueue(Generic[T]):
         heap[index] = element
 
     def poll(self) -> T | None:
-        """Take out the first; None if there is none."""
+        """Remove and return the first element; None if there is none."""
         heap = self._heap
         if not heap:
             return None
@@ -61,7 +61,7 @@ class JavaPriorityQueue(Generic[T]):
         return first
 
     def _sift_down(self, element: T) -> None:
-        """Put an element where the first one was."""
+        """Replace the first element, and restore the order."""
         heap = self._heap
         size = len(heap)
         rank = element.rank

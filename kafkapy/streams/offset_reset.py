@@ -1,4 +1,4 @@
-"""Where to begin to read."""
+"""Offset reset policies of sources."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class AutoOffsetReset(Enum):
-    """Where a source begins without committed offsets (`Topology.AutoOffsetReset`).
+    """The start position of a source without committed offsets (`Topology.AutoOffsetReset`).
 
     Example:
         >>> AutoOffsetReset.EARLIEST.value

@@ -1,4 +1,4 @@
-"""The Processor API: what an operator is, and what it is given to work with (KIP-478, KIP-820)."""
+"""The Processor API: base classes of operators, and their context (KIP-478, KIP-820)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Duration = int | timedelta
 
 
 class PunctuationType(Enum):
-    """The clock that a punctuation goes by.
+    """The clock of a punctuation.
 
     Example:
         >>> PunctuationType.STREAM_TIME.value
@@ -31,7 +31,7 @@ class PunctuationType(Enum):
     """
 
     STREAM_TIME = "stream-time"
-    """The highest timestamp that the task has seen: it stands still while no records come."""
+    """The highest timestamp that the task has processed; it does not advance without records."""
     WALL_CLOCK_TIME = "system-time"
 
 
@@ -52,11 +52,11 @@ class Cancellable(ABC):
 
     @abstractmethod
     def cancel(self) -> None:
-        """No further calls; one that is under way ends."""
+        """Cancel further calls; a running call is not interrupted."""
 
 
 class ProcessorContext(ABC):
-    """What a processor may ask of the task that it runs in.
+    """The task's interface for a processor.
 
     Example:
         >>> from kafkapy.streams import Processor, PunctuationType
@@ -72,11 +72,11 @@ class ProcessorContext(ABC):
 
     @abstractmethod
     def forward(self, record: Any, child_name: str | None = None) -> None:
-        """Hand a record to all processors downstream, or to the one of this name.
+        """Forward a record to all child processors, or to the one of this name.
 
         Args:
             record: A `Record`, from a `FixedKeyProcessor` the `FixedKeyRecord`.
-            child_name: Of a processor that is connected to this one.
+            child_name: Name of a child processor.
 
         Raises:
             StreamsException: There is no such child, or one of them failed.
@@ -84,7 +84,7 @@ class ProcessorContext(ABC):
 
     @abstractmethod
     def get_state_store(self, name: str) -> Any:
-        """A store that is connected to this processor, or a global one, which can be read only.
+        """Return a store that is connected to this processor, or a read-only global store.
 
         Args:
             name: Name of the store.
@@ -108,33 +108,33 @@ class ProcessorContext(ABC):
 
     @abstractmethod
     def record_metadata(self) -> RecordMetadata | None:
-        """Of the record that is processed; None before the first."""
+        """Return the origin of the current record; None before the first."""
 
     @abstractmethod
     def current_stream_time_ms(self) -> int:
-        """The highest timestamp that the task has seen; -1 before the first."""
+        """Return the highest timestamp that the task has processed; -1 before the first."""
 
     @abstractmethod
     def current_system_time_ms(self) -> int:
-        """The wall clock, as of this step of the task."""
+        """Return the wall-clock time at the start of the task's current step."""
 
     @abstractmethod
     def commit(self) -> None:
-        """Ask for a commit as soon as possible."""
+        """Request a commit as soon as possible."""
 
 
 class TaskContext(ProcessorContext):
-    """What the runtime's own processors and stores have beyond that (Kafka's `InternalProcessorContext`).
+    """The extended interface for the runtime's processors and stores (Kafka's `InternalProcessorContext`).
 
     Attributes:
         application_id: `application.id`.
-        task_id: As "0_1": sub-topology and partition.
-        state_dir: The task's directory; a persistent store makes its own files in `rocksdb/NAME` under it.
+        task_id: Sub-topology and partition, for example "0_1".
+        state_dir: The task's directory; a persistent store creates its files in `rocksdb/NAME` under it.
         config: The application's, with Kafka's names.
         default_key_serde: `default.key.serde`; None: each operator needs one of its own.
         default_value_serde: `default.value.serde`.
-        record_context: Of the record that is processed. A cache that is flushed sets it to that of each entry.
-        cache: Of records, which the stores of all tasks of a thread share.
+        record_context: Context of the current record. The flush of a cache sets it to that of each entry.
+        cache: The record cache, shared by the stores of all tasks of a thread.
     """
 
     application_id: str
@@ -149,19 +149,19 @@ class TaskContext(ProcessorContext):
     @property
     @abstractmethod
     def current_node(self) -> Any:
-        """The node of the topology that processes; None between records. Opaque, to be put back by `set_current_node`."""
+        """Return the current node of the topology; None between records. Opaque, for `set_current_node`."""
 
     @abstractmethod
     def set_current_node(self, node: Any) -> None:
-        """A cache that is flushed forwards from the node that wrote its entries."""
+        """Set the current node: the flush of a cache forwards from the node that wrote the entries."""
 
     @abstractmethod
     def register_store(self, store: Any, restore: Callable[[list[Any]], None]) -> None:
-        """Called by a store's `init`: the task knows it now.
+        """Register a store with the task; called by the store's `init`.
 
         Args:
             store: The outermost layer (`root`) of a store.
-            restore: Takes records of its changelog in batches, each with key, value, timestamp and headers.
+            restore: Called with batches of changelog records, which have key, value, timestamp and headers.
         """
 
     @abstractmethod
@@ -172,14 +172,15 @@ class TaskContext(ProcessorContext):
 
     @abstractmethod
     def changelog_topic(self, store_name: str) -> str:
-        """The topic that serializers are told; also for a store without a changelog."""
+        """Return the topic to pass to a store's serializers, even if it has no changelog."""
 
     @abstractmethod
     def record_dropped(self) -> None:
-        """One more record that is not processed (`dropped-records-total`): late, or with a null key."""
+        """Count a dropped record (`dropped-records-total`), for example a late one, or one with a null key."""
 
     def source_raw(self) -> tuple[bytes | None, bytes | None]:
-        """Key and value, as bytes, of the record that came in; (None, None): they are not kept, or it is a punctuation."""
+        """Return key and value of the input record as bytes; (None, None) if they are not stored, or in a
+        punctuation."""
         return None, None
 
     def send_dead_letter(self, record: DeadLetterRecord) -> None:
@@ -192,15 +193,16 @@ class TaskContext(ProcessorContext):
 
     @abstractmethod
     def processor_metadata_for_key(self, key: str) -> int | None:
-        """What a processor has last noted under this key, in an earlier run of the task, too; None: nothing."""
+        """Return the number that a processor has last stored under this key, also in an earlier run of the task; None:
+        none."""
 
     @abstractmethod
     def add_processor_metadata_key_value(self, key: str, value: int) -> None:
-        """Note a number for a processor; the task commits it in the metadata of its offsets."""
+        """Store a number for a processor; the task commits it in the metadata of its offsets."""
 
 
 class Processor:
-    """An operator: records in, records out by `self.context.forward`. Derive from it, and override `process`.
+    """An operator, which forwards its results by `self.context.forward`. Derive from it, and override `process`.
 
     Example:
         >>> class Upper(Processor):
@@ -231,7 +233,7 @@ class Processor:
 
 
 class FixedKeyProcessor:
-    """An operator that leaves keys as they are, so no repartitioning follows from it.
+    """An operator that does not change keys, so that it causes no repartitioning.
 
     Example:
         >>> class Upper(FixedKeyProcessor):
@@ -246,7 +248,7 @@ class FixedKeyProcessor:
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> Any:
-        """Is called before the first record.
+        """Called before the first record.
 
         Args:
             context: Where the processor or handler is called.
@@ -266,7 +268,7 @@ class FixedKeyProcessor:
 
 
 class ValueTransformerWithKey:
-    """Makes a table's values of its old ones and their keys.
+    """Computes new values of a table from its keys and values.
 
     Example:
         >>> class Label(ValueTransformerWithKey):
@@ -297,10 +299,10 @@ class ValueTransformerWithKey:
 
 
 def milliseconds(duration: Duration, name: str) -> int:
-    """A duration as ms.
+    """Convert a duration to ms.
 
     Raises:
-        TypeError: It is None or of another type.
+        TypeError: The duration is None or of another type.
     """
     if isinstance(duration, timedelta):
         return duration // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""Records on their way through a topology, where they came from, and what tables and stores make of values."""
+"""Records of a topology with their context, and the wrappers of values in tables and stores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class Record(Generic[K, V]):
-    """A record between two processors; a value, which the `with_…` methods copy.
+    """A record between two processors. Immutable: the `with_…` methods return copies.
 
     Args:
         key: May be None.
         value: May be None.
         timestamp: ms since the epoch, not negative.
-        headers: Passed on to where the record is written.
+        headers: Headers, which are also written with the record.
 
     Raises:
         StreamsException: The timestamp is negative.
@@ -88,7 +88,7 @@ class Record(Generic[K, V]):
 
 
 class FixedKeyRecord(Generic[K, V]):
-    """A record whose key a `FixedKeyProcessor` may read and not change; only the runtime makes one.
+    """A record whose key a `FixedKeyProcessor` can read but not change; only the runtime creates one.
 
     Args:
         key: The key.
@@ -145,7 +145,7 @@ class FixedKeyRecord(Generic[K, V]):
 
 
 class RecordContext:
-    """Where the record that is processed came from (Kafka's `ProcessorRecordContext`). Never changed once made."""
+    """The origin of the current record (Kafka's `ProcessorRecordContext`). Immutable."""
 
     __slots__ = ("headers", "offset", "partition", "timestamp", "topic")
 
@@ -158,7 +158,7 @@ class RecordContext:
 
 
 class RecordMetadata(NamedTuple):
-    """Of the record that is processed; (None, -1, -1) in a punctuation.
+    """The origin of the current record; (None, -1, -1) in a punctuation.
 
     Attributes:
         topic: Name of the topic.
@@ -180,9 +180,9 @@ class Change(NamedTuple):
 
     new_value: Any
     old_value: Any
-    """None where no operator downstream wants it."""
+    """None if no downstream operator needs it."""
     is_latest: bool = True
-    """False for an update that is out of order in a versioned table."""
+    """False for an out-of-order update of a versioned table."""
 
 
 class ValueAndTimestamp(NamedTuple):
@@ -265,10 +265,10 @@ class Window:
 
 
 class TimeWindow(Window):
-    """From its start up to its end, which is not in it.
+    """A window from its start (inclusive) to its end (exclusive).
 
     Raises:
-        ValueError: It would be empty.
+        ValueError: The window would be empty.
     """
 
     __slots__ = ()
@@ -280,13 +280,13 @@ class TimeWindow(Window):
 
 
 class SessionWindow(Window):
-    """From the first to the last record of a session."""
+    """A window from the first to the last record of a session, both inclusive."""
 
     __slots__ = ()
 
 
 class UnlimitedWindow(Window):
-    """From its start on without an end."""
+    """A window with a start and without an end."""
 
     __slots__ = ()
 
@@ -295,7 +295,7 @@ class UnlimitedWindow(Window):
 
 
 class Windowed(Generic[K]):
-    """A key in a window: what a windowed table has as its key.
+    """A key with a window: the key of a windowed table.
 
     Args:
         key: The key.

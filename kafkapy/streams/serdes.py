@@ -1,4 +1,4 @@
-"""Values to bytes and back in topics and stores (Kafka's `Serde`, `Serdes`)."""
+"""Converts values to bytes and back for topics and stores (Kafka's `Serde`, `Serdes`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOUBLE: Final = struct.Struct(">d")
 class SerdeSerializer(Protocol):
     """Values to bytes; `None` to `None`. Public as `kafkapy.streams.Serializer`.
 
-    Unlike `kafkapy.serializer.Serializer`, which clients use, it is not given the record's headers.
+    Unlike `kafkapy.serializer.Serializer`, which clients use, its calls have no headers.
 
     Example:
         >>> from kafkapy.streams import Serdes

@@ -1,4 +1,4 @@
-"""Where records have their time from."""
+"""Timestamp extractors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOG = logging.getLogger(__name__)
 
 
 class TimestampExtractor(Protocol):
-    """Tells the time of a record that is read.
+    """Returns the timestamp of a consumed record.
 
     Example:
         >>> class ByValue(TimestampExtractor):
@@ -37,7 +37,7 @@ class TimestampExtractor(Protocol):
 
 
 class _ExtractRecordMetadataTimestamp(ABC):
-    """The record's own time, if it has one."""
+    """Uses the record's timestamp, if it has one."""
 
     def extract(self, record: Any, partition_time: int) -> int:
         """Return the time of a record.
@@ -56,7 +56,7 @@ class _ExtractRecordMetadataTimestamp(ABC):
 
 
 class FailOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without stops the application. The default.
+    """Uses the record's timestamp; a record without one stops the application. The default.
 
     Example:
         >>> from types import SimpleNamespace
@@ -74,7 +74,7 @@ class FailOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class LogAndSkipOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without is dropped.
+    """Uses the record's timestamp; a record without one is dropped.
 
     Example:
         >>> from types import SimpleNamespace
@@ -88,7 +88,7 @@ class LogAndSkipOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class UsePartitionTimeOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without has the highest time of its partition so far.
+    """Uses the record's timestamp; a record without one gets the highest timestamp of its partition so far.
 
     Example:
         >>> from types import SimpleNamespace
@@ -105,7 +105,7 @@ class UsePartitionTimeOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class WallclockTimestampExtractor:
-    """The time at which a record is read.
+    """Uses the time at which a record is read.
 
     Example:
         >>> WallclockTimestampExtractor().extract(None, -1) > 1_700_000_000_000

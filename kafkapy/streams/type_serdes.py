@@ -1,4 +1,4 @@
-"""Serdes by the types of keys and values, where a Python program names types rather than serdes."""
+"""Serdes for types of keys and values, for programs that give types in place of serdes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How time is cut into windows: for aggregations of streams, and for joins of two."""
+"""Definitions of windows for aggregations of streams and stream-stream joins."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Windows(ABC):
     @property
     @abstractmethod
     def grace_period_ms(self) -> int:
-        """How long after its end a window takes late records, ms."""
+        """Return how long after its end a window accepts late records, ms."""
 
     @property
     def have_an_end(self) -> bool:
-        """Whether a window is closed some time."""
+        """Return whether windows have an end, and so are closed."""
         return True
 
     @abstractmethod
     def windows_for(self, timestamp: int) -> Mapping[int, Window]:
-        """The windows that a point in time is in, by their starts, in order."""
+        """Return the windows that contain a timestamp, by start, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class TimeWindows(Windows):
 
     @staticmethod
     def of_size_and_grace(size: Duration, after_window_end: Duration) -> TimeWindows:
-        """Tumbling windows that take late records for a while.
+        """Tumbling windows with a grace period for late records.
 
         Args:
             size: ms or a timedelta.
@@ -90,7 +90,7 @@ class TimeWindows(Windows):
         """Tumbling windows that drop late records; see `of_size_and_grace`.
 
         Args:
-            size: Size in bytes, from 0.
+            size: Size of the windows, ms or a timedelta.
         """
         return TimeWindows.of_size_and_grace(size, NO_GRACE_MS)
 
@@ -192,12 +192,12 @@ class UnlimitedWindows(Windows):
 
 @dataclass(frozen=True, slots=True)
 class JoinWindows(Windows):
-    """How far apart the records of two streams may be that are joined. A value.
+    """The largest time differences between joined records of two streams. Immutable.
 
     Attributes:
-        before_ms: How much earlier than this stream's record the other's may be, ms; negative: it has to be later.
-        after_ms: How much later, ms; negative: it has to be earlier.
-        grace_ms: How long late records are taken, ms.
+        before_ms: How much earlier than this stream's record the other's may be, ms; negative: it must be later.
+        after_ms: How much later it may be, ms; negative: it must be earlier.
+        grace_ms: How long late records are accepted, ms.
 
     Raises:
         ValueError: The interval or the grace is negative.
@@ -219,7 +219,7 @@ class JoinWindows(Windows):
 
     @staticmethod
     def of_time_difference_and_grace(time_difference: Duration, after_window_end: Duration) -> JoinWindows:
-        """Records at most so far apart, before or after.
+        """Join records whose timestamps differ at most by `time_difference`, in either direction.
 
         Args:
             time_difference: ms or a timedelta.
@@ -241,7 +241,7 @@ class JoinWindows(Windows):
         return JoinWindows.of_time_difference_and_grace(time_difference, NO_GRACE_MS)
 
     def before(self, time_difference: Duration) -> JoinWindows:
-        """Another limit for records of the other stream that are earlier.
+        """Return a copy with another limit for earlier records of the other stream.
 
         Args:
             time_difference: ms or a timedelta.
@@ -249,7 +249,7 @@ class JoinWindows(Windows):
         return replace(self, before_ms=milliseconds(time_difference, "timeDifference"))
 
     def after(self, time_difference: Duration) -> JoinWindows:
-        """Another limit for records of the other stream that are later; see `before`.
+        """Return a copy with another limit for later records of the other stream; see `before`.
 
         Args:
             time_difference: The longest difference between timestamps, a `timedelta` or ms.
@@ -275,10 +275,10 @@ class JoinWindows(Windows):
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindows:
-    """A window for each set of records of a key that are at most so far apart. A value.
+    """A window for each set of records of a key within a time difference. Immutable.
 
     Attributes:
-        time_difference_ms: ms; a window of it has both its ends in it.
+        time_difference_ms: Largest difference of timestamps in a window, ms; both ends are inclusive.
         grace_period_ms: How long after its end a window takes late records, ms.
 
     Raises:
@@ -300,7 +300,7 @@ class SlidingWindows:
 
     @staticmethod
     def of_time_difference_and_grace(time_difference: Duration, after_window_end: Duration) -> SlidingWindows:
-        """Windows that take late records for a while.
+        """Sliding windows with a grace period for late records.
 
         Args:
             time_difference: ms or a timedelta.
@@ -325,11 +325,11 @@ class SlidingWindows:
 
 @dataclass(frozen=True, slots=True)
 class SessionWindows:
-    """Sessions of a key, which end when no record comes for a while. A value.
+    """Sessions of a key, which end after a time without records. Immutable.
 
     Attributes:
-        inactivity_gap_ms: That while, ms.
-        grace_period_ms: How long after its end a session takes late records, ms.
+        inactivity_gap_ms: That time, ms.
+        grace_period_ms: How long after its end a session accepts late records, ms.
 
     Raises:
         ValueError: The gap is not positive, or the grace negative.
@@ -350,7 +350,7 @@ class SessionWindows:
 
     @staticmethod
     def of_inactivity_gap_and_grace(inactivity_gap: Duration, after_window_end: Duration) -> SessionWindows:
-        """Sessions that take late records for a while.
+        """Sessions with a grace period for late records.
 
         Args:
             inactivity_gap: ms or a timedelta.
