@@ -22,7 +22,7 @@ class Windows(ABC):
     @property
     @abstractmethod
     def size_ms(self) -> int:
-        """Of each window, ms."""
+        """Return the size of each window, ms."""
 
     @property
     @abstractmethod

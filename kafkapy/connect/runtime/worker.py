@@ -254,7 +254,10 @@ class Worker:
         pre_producer_check: Callable[[], None],
         post_producer_check: Callable[[], None],
     ) -> bool:
-        """Start a source task; see `start_sink_task`. The checks run on the task's thread before and after its producer fences earlier ones."""
+        """Start a source task; see `start_sink_task`.
+
+        The checks run on the task's thread before and after its producer fences earlier ones.
+        """
         checks = ExactlyOnceChecks(pre_producer_check, post_producer_check)
         request = TaskRequest(id, state, connector_config, listener, initial_state, checks)
         return self._start_task(request, task_config, self._builder.exactly_once_source_task)
