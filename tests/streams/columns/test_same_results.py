@@ -51,7 +51,13 @@ def run(
             topic: {one.key: (one.value, one.timestamp, tuple(one.headers)) for one in records}
             for topic, records in driver._produced.items()
         }
-        return final, last, next(iter(driver.metrics().values())).metric_value()
+        dropped = next(iter(driver.metrics().values())).metric_value()
+        return final, {topic: kept for topic, records in last.items() if (kept := without_tombstones(records))}, dropped
+
+
+def without_tombstones(records: dict[Any, Any]) -> dict[Any, Any]:
+    """A key that a batch both makes and deletes is written by records alone, as a value and its tombstone."""
+    return {key: one for key, one in records.items() if one[0] is not None}
 
 
 def pipe_in_batches(driver: TopologyTestDriver, rows: list[Row], serde: Any, batch: int) -> None:
@@ -189,6 +195,8 @@ WINDOWS = st.builds(
 )
 def test_windows(kind: str, windows: TimeWindows, rows: list[Row], cache: int, batch: int) -> None:
     result = STRING if kind == "aggregate" else LONG
+    if kind == "sum":  # a reducer is given the values that are None, too, as in Kafka, and `total` cannot add them
+        rows = [row for row in rows if row[1] is not None]
 
     def build(in_columns: bool) -> Callable[[StreamsBuilder], None]:
         def topology(builder: StreamsBuilder) -> None:
