@@ -153,7 +153,7 @@ class PostgresqlServer:
 
     def _accepts(self) -> bool:
         assert self.is_running, self.log_text()
-        ready = [self._programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-t", "5"]
+        ready = [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port), "-t", "5"]
         return subprocess.run(ready, check=False).returncode == 0
 
 
