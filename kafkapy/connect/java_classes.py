@@ -1,4 +1,4 @@
-"""Kafka's names of the connectors, converters, header converters, transforms and predicates that come with Connect."""
+"""Names of the plugins that come with Connect: Kafka's, other vendors', and kafkapy's own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ _CONNECTORS: Final = {
     f"{_KAFKA}file.FileStreamSinkConnector": "connectors.file.file_stream_sink:FileStreamSinkConnector",
     f"{_KAFKA}file.FileStreamSourceConnector": "connectors.file.file_stream_source:FileStreamSourceConnector",
 }
+
+_OBJECTS: Final = {
+    "kafkapy.connect.ObjectSink": "ObjectSink",
+    "io.confluent.connect.s3.S3Sink": "S3Sink",
+    "io.confluent.connect.gcs.GcsSink": "GcsSink",
+    "io.confluent.connect.azure.blob.AzureBlobStorageSink": "AzureBlobStorageSink",
+    "io.confluent.connect.hdfs3.Hdfs3Sink": "Hdfs3Sink",
+}
+_OTHERS: Final = {
+    f"{java}{kind}": f"connectors.objects.object_sink:{name}{kind}"
+    for kind in ("Connector", "Task")
+    for java, name in _OBJECTS.items()
+}
+"""Connectors of others and of kafkapy's own, and their tasks."""
 
 _TASKS: Final = {
     f"{_KAFKA}file.FileStreamSinkTask": "connectors.file.file_stream_sink:FileStreamSinkTask",
@@ -71,12 +85,13 @@ TRANSFORMS: Final = tuple(_TRANSFORMS)
 """Kafka's names of the transforms."""
 PREDICATES: Final = tuple(_PREDICATES)
 """Kafka's names of the predicates."""
-ALL: Final = (*_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
+_OTHER_CONNECTORS: Final = tuple(name for name in _OTHERS if name.endswith("Connector"))
+ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
 """The names of all plugins."""
 
 
 def class_of(name: str) -> type[Any]:
-    """Return the Python class for one of Kafka's names.
+    """Return the Python class for one of the names.
 
     Args:
         name: Full Java name.
@@ -88,7 +103,7 @@ def class_of(name: str) -> type[Any]:
         >>> class_of("org.apache.kafka.connect.storage.StringConverter").__name__
         'StringConverter'
     """
-    place = {**_CONNECTORS, **_TASKS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
+    place = {**_CONNECTORS, **_OTHERS, **_TASKS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")
     module, _, attribute = place.partition(":")

@@ -1,0 +1,1 @@
+"""Records of topics to files in object stores, and files back to topics."""
