@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from decimal import Decimal
 from typing import Any, Final
 
 from kafkapy.connect.connectors.objects.extras import require
-from kafkapy.connect.connectors.objects.formats import sync_marker
 from kafkapy.connect.connectors.objects.spool import Spool
 from kafkapy.connect.data.logical import date_to_days, decimal_to_bytes, time_to_ms, timestamp_to_ms
 from kafkapy.connect.data.schema import Schema, Type
@@ -57,7 +57,7 @@ class AvroEncoder:
         self._schema = schema
         try:
             parsed = fastavro.parse_schema(AvroSchemas().of(schema))
-            self._writer = Writer(spool, parsed, codec, sync_marker=sync_marker(path))
+            self._writer = Writer(spool, parsed, codec, sync_marker=_marker(path))
         except (fastavro.schema.SchemaParseException, ValueError) as error:
             raise DataException(f"The schema {schema.name} cannot be written as Avro: {error}") from error
 
@@ -199,3 +199,7 @@ def avro_value(schema: Schema, value: Any) -> Any:
                 return dict(pairs)
             return [{"key": key, "value": each} for key, each in pairs]
     return value
+
+
+def _marker(path: str) -> bytes:
+    return hashlib.md5(path.encode(), usedforsecurity=False).digest()

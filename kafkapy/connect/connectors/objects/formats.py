@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, cast
@@ -145,8 +144,3 @@ class LinesEncoder:
     def finish(self) -> None:
         if self._gzip is not None:
             self._gzip.close()
-
-
-def sync_marker(path: str) -> bytes:
-    """Return 16 bytes that separate the blocks of an Avro file: the same for the same path."""
-    return hashlib.md5(path.encode(), usedforsecurity=False).digest()
