@@ -36,6 +36,21 @@ _TASKS: Final = {
     f"{_KAFKA}file.FileStreamSourceTask": "connectors.file.file_stream_source:FileStreamSourceTask",
 }
 
+_MIRROR: Final = {
+    f"{_KAFKA}mirror.{name}": f"kafkapy.mirror.{module}:{name}"
+    for name, module in (
+        ("MirrorCheckpointConnector", "checkpoint_connector"),
+        ("MirrorHeartbeatConnector", "heartbeat_connector"),
+        ("MirrorSourceConnector", "source_connector"),
+        ("MirrorCheckpointTask", "checkpoint_task"),
+        ("MirrorHeartbeatTask", "heartbeat_connector"),
+        ("MirrorSourceTask", "source_task"),
+    )
+}
+"""MirrorMaker's are in a package above this one: they are imported by path when a worker needs them."""
+MIRROR_CONNECTORS: Final = tuple(name for name in _MIRROR if name.endswith("Connector"))
+"""Kafka's names of MirrorMaker's connectors."""
+
 _CONVERTERS: Final = {
     f"{_KAFKA}json.JsonConverter": "converters.json_converter:JsonConverter",
     f"{_KAFKA}storage.StringConverter": "converters.string_converter:StringConverter",
@@ -86,7 +101,7 @@ TRANSFORMS: Final = tuple(_TRANSFORMS)
 PREDICATES: Final = tuple(_PREDICATES)
 """Kafka's names of the predicates."""
 _OTHER_CONNECTORS: Final = tuple(name for name in _OTHERS if name.endswith("Connector"))
-ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
+ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *MIRROR_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
 """The names of all plugins."""
 
 
@@ -103,9 +118,9 @@ def class_of(name: str) -> type[Any]:
         >>> class_of("org.apache.kafka.connect.storage.StringConverter").__name__
         'StringConverter'
     """
-    place = {**_CONNECTORS, **_OTHERS, **_TASKS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
+    place = {**_CONNECTORS, **_OTHERS, **_TASKS, **_MIRROR, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")
     module, _, attribute = place.partition(":")
-    found: type[Any] = getattr(import_module(_HERE + module), attribute)
+    found: type[Any] = getattr(import_module(module if module.startswith("kafkapy.") else _HERE + module), attribute)
     return found

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 from kafkapy.connect.connect_process import find_cluster_id
 from kafkapy.connect.distributed import make_distributed_herder
@@ -11,20 +11,12 @@ from kafkapy.connect.herder.distributed_config import DistributedConfig
 from kafkapy.connect.herder.override_policies import AllOverridePolicy
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.rest.worker_client import RestWorkerClient
-from kafkapy.mirror.checkpoint_connector import MirrorCheckpointConnector
-from kafkapy.mirror.checkpoint_task import MirrorCheckpointTask
 from kafkapy.mirror.config.maker_config import MirrorMakerConfig
-from kafkapy.mirror.heartbeat_connector import MirrorHeartbeatConnector, MirrorHeartbeatTask
 from kafkapy.mirror.mirror_herder import MirrorHerder
 from kafkapy.mirror.replication_policy import SourceAndTarget
-from kafkapy.mirror.source_connector import MirrorSourceConnector
-from kafkapy.mirror.source_task import MirrorSourceTask
 
 UNUSED_URL = "NOTUSED"
 """The URL of a worker without the internal REST server, as in Kafka."""
-MIRROR_CONNECTORS: Final = (MirrorSourceConnector, MirrorHeartbeatConnector, MirrorCheckpointConnector)
-_TASKS: Final = (MirrorSourceTask, MirrorHeartbeatTask, MirrorCheckpointTask)
-_CLASSES: Final[Mapping[str, type]] = {each.java_class: each for each in (*MIRROR_CONNECTORS, *_TASKS)}
 
 
 class FlowWorker:
@@ -74,7 +66,7 @@ def make_flow_worker(
         KafkaError: The target cluster cannot be reached.
     """
     config = DistributedConfig.of(maker_config.worker_config(pair))
-    plugins = MirrorPlugins(config["plugin.path"] or (), MIRROR_CONNECTORS)
+    plugins = Plugins(config["plugin.path"] or ())
     cluster_id = find_cluster_id(config.originals)
 
     def make(**parts: Any) -> MirrorHerder:
@@ -82,10 +74,3 @@ def make_flow_worker(
 
     herder = make_distributed_herder(config, plugins, AllOverridePolicy(), str(pair), url, make)
     return FlowWorker(pair, herder, on_failure)
-
-
-class MirrorPlugins(Plugins):
-    """Knows MirrorMaker's connectors and tasks by Kafka's names, also where the package's entry points are not installed."""
-
-    def find_class(self, name: str) -> Any:
-        return _CLASSES[name] if name in _CLASSES else super().find_class(name)

@@ -225,3 +225,37 @@ def test_patterns_can_be_sent_to_other_processes() -> None:
     again = pickle.loads(pickle.dumps(java(r"\p{L}")))
     assert again.pattern == r"\p{L}"
     assert again.search("é")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(", "Unclosed group near index 1\n("),
+        ("(?:a", "Unclosed group near index 4\n(?:a"),
+        (")", "Unmatched closing ')'\n)"),
+        ("a)", "Unmatched closing ')' near index 0\na)\n^"),
+        ("[a", "Unclosed character class near index 1\n[a\n ^"),
+        ("[a&&", "Unclosed character class near index 3\n[a&&\n   ^"),
+        ("+a", "Dangling meta character '+' near index 0\n+a\n^"),
+        ("a**", "Dangling meta character '*' near index 2\na**\n  ^"),
+        ("\\", "Unexpected internal error near index 1\n\\"),
+        ("a{", "Illegal repetition near index 2\na{"),
+        ("a{x}", "Illegal repetition near index 2\na{x}\n  ^"),
+        ("{a", "Illegal repetition near index 1\n{a\n ^"),
+        ("a{2", "Unclosed counted closure near index 3\na{2"),
+        ("a{2,1}", "Illegal repetition range near index 5\na{2,1}\n     ^"),
+        ("x{99999999999}", "Illegal repetition range near index 11\nx{99999999999}\n           ^"),
+        ("(?z)", "Unknown inline modifier near index 2\n(?z)\n  ^"),
+        ("[z-a]", "Illegal character range near index 3\n[z-a]\n   ^"),
+        (r"\p{Foo}", "Unknown character property name {Foo} near index 6\n\\p{Foo}\n      ^"),
+        (r"\k<x>", "named capturing group <x> does not exist near index 4\n\\k<x>\n    ^"),
+        ("(?<1a>x)", "capturing group name does not start with a Latin letter near index 3\n(?<1a>x)\n   ^"),
+        ("(?<a>x)(?<a>y)", f"Named capturing group <a> is already defined near index 11\n(?<a>x)(?<a>y)\n{' ' * 11}^"),
+        (r"[\y]", "Illegal/unsupported escape sequence near index 2\n[\\y]\n  ^"),
+        (r"\xg", "Illegal hexadecimal escape sequence near index 2\n\\xg\n  ^"),
+    ],
+)
+def test_javas_text_about_an_invalid_pattern(pattern: str, text: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        java(pattern)
+    assert caught.value.java_text == text

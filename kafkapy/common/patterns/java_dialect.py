@@ -5,6 +5,7 @@ Not supported: `\b{g}`, and flags of `Pattern.compile`. Lookbehinds may be of an
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from kafkapy.common.patterns.characters import DIGIT, WORD, code_points
@@ -33,6 +34,7 @@ class JavaReader(PatternReader):
 
     def __init__(self, pattern: str) -> None:
         super().__init__(_without_quotes(pattern))
+        self._sets = 0  # how many are open
 
     @property
     def folds_unicode(self) -> bool:
@@ -51,11 +53,14 @@ class JavaReader(PatternReader):
                 break
 
     def no_counts(self) -> None:
-        self.fail("braces are no quantifier")
+        digits = re.match(r"\{(\d+)(,\d*)?$", self.pattern[self.at :])
+        if digits is not None:
+            self.fail("braces are no quantifier", "Unclosed counted closure", len(self.pattern))
+        self.fail("braces are no quantifier", "Illegal repetition", self.at + 1)
 
     def plain(self, character: str) -> str:
         if character == "{":
-            self.fail("a brace needs an escape")
+            self.fail("a brace needs an escape", "Illegal repetition")
         return character
 
     def is_group_name(self, name: str) -> bool:
@@ -77,7 +82,7 @@ class JavaReader(PatternReader):
             if flag == "-" and on:
                 on = False
             elif flag not in _FLAGS:
-                self.fail(f"{flag!r} is no flag")
+                self.fail(f"{flag!r} is no flag", "Unknown inline modifier", self.at - 1)
             elif on:
                 flags.add(flag)
             else:
@@ -141,7 +146,7 @@ class JavaReader(PatternReader):
             name = self.until("}") if self.takes("{") else self.next()
             members = property_members(name, "i" in self.flags, "U" in self.flags)
             if members is None:
-                self.fail(f"there is no property {name!r}")
+                self.fail(f"there is no property {name!r}", f"Unknown character property name {{{name}}}", self.at - 1)
         elif kind in self._classes:
             members = self._classes[kind]
         else:
@@ -157,7 +162,9 @@ class JavaReader(PatternReader):
     def _named_reference(self) -> str:
         name = self.referred_name()
         if name not in self.names:
-            self.fail(f"no group before is called {name!r}")
+            self.fail(
+                f"no group before is called {name!r}", f"named capturing group <{name}> does not exist", self.at - 1
+            )
         return self.in_case(rf"(?:\{self.names[name]})")
 
     def _escaped(self, character: str) -> str:
@@ -178,7 +185,9 @@ class JavaReader(PatternReader):
         elif character.isascii() and character.isalpha():
             found = None
         if found is None:
-            self.fail(f"\\{character} is no escape")
+            texts = {"x": "Illegal hexadecimal escape sequence", "u": "Illegal Unicode escape sequence"}
+            index = self.at if character in texts else self.at - 1
+            self.fail(f"\\{character} is no escape", texts.get(character, "Illegal/unsupported escape sequence"), index)
         return found
 
     def _octal(self) -> str:
@@ -195,7 +204,12 @@ class JavaReader(PatternReader):
 
     # -- sets
 
+    @property
+    def java_end(self) -> tuple[str, int]:
+        return ("Unclosed character class", self.at - 1) if self._sets else super().java_end
+
     def characters(self) -> str:
+        self._sets += 1
         negated = self.takes("^")
         unions, members = [], ""
         start = self.at
@@ -212,6 +226,7 @@ class JavaReader(PatternReader):
                 if self.at - start > len(self.pattern):
                     break
         self.at += 1
+        self._sets -= 1
         if members:
             unions.append(members)
         inside = unions[0] if len(unions) == 1 else "&&".join(f"[{union}]" for union in unions)

@@ -20,7 +20,15 @@ _MAX_DEPTH = 100
 
 
 class PatternError(ValueError):
-    """An invalid regular expression; the message says what is wrong, and where."""
+    """An invalid regular expression; the message says what is wrong, and where.
+
+    Attributes:
+        java_text: The message of Java's `PatternSyntaxException`, where it is known; otherwise this one's.
+    """
+
+    def __init__(self, message: str, java_text: str | None = None) -> None:
+        super().__init__(message)
+        self.java_text = java_text or message
 
 
 class PatternPart(NamedTuple):
@@ -50,7 +58,7 @@ class PatternReader(ABC):
         """Return the translated pattern. Raises PatternError."""
         found = self._alternatives()
         if self.at < len(self.pattern):
-            self.fail("a closing parenthesis without an opening one")
+            self.fail("a closing parenthesis without an opening one", "Unmatched closing ')'", self.at - 1)
         return found.text
 
     # -- reading
@@ -67,7 +75,7 @@ class PatternReader(ABC):
 
     def next(self) -> str:
         if self.at >= len(self.pattern):
-            self.fail("it ends too early")
+            self.fail("it ends too early", *self.java_end)
         self.at += 1
         return self.pattern[self.at - 1]
 
@@ -110,8 +118,25 @@ class PatternReader(ABC):
             return high
         return chr(0x10000 + ((ord(high) - 0xD800) << 10) + (ord(low) - 0xDC00))
 
-    def fail(self, reason: str) -> NoReturn:
-        raise PatternError(f"{reason} (near character {min(self.at, len(self.pattern)) + 1} of {self.pattern[:200]!r})")
+    @property
+    def java_end(self) -> tuple[str, int]:
+        """Java's complaint about a pattern that ends too early, and the index that it names."""
+        return "Unexpected internal error", self.at
+
+    def fail(self, reason: str, java: str | None = None, index: int | None = None) -> NoReturn:
+        """Raise PatternError.
+
+        Args:
+            reason: What is wrong.
+            java: Java's description of it. Default: `reason`.
+            index: The index that Java names. Default: the current one.
+        """
+        near = self.at if index is None else index
+        text = f"{java or reason}{f' near index {near}' if near >= 0 else ''}\n{self.pattern}"
+        if 0 <= near < len(self.pattern):
+            text += f"\n{' ' * near}^"
+        position = min(self.at, len(self.pattern)) + 1
+        raise PatternError(f"{reason} (near character {position} of {self.pattern[:200]!r})", text)
 
     # -- structure
 
@@ -141,10 +166,13 @@ class PatternReader(ABC):
         if counts is None:
             return part
         if not part.text or not self.may_be_repeated(self.pattern[start : self.at]):
-            self.fail("there is nothing to repeat before a quantifier")
+            sign = self.pattern[self.at - 1]
+            self.fail(
+                "there is nothing to repeat before a quantifier", f"Dangling meta character '{sign}'", self.at - 1
+            )
         least, most = counts
         if most is not None and most < least:
-            self.fail(f"a quantifier goes from {least} to {most}")
+            self.fail(f"a quantifier goes from {least} to {most}", "Illegal repetition range", self.at - 1)
         copies = part.copies * max(least, 1)
         if copies > _MAX_COPIES:
             self.fail(f"a part must be there more than {_MAX_COPIES:,} times")
@@ -165,7 +193,7 @@ class PatternReader(ABC):
         if not first or not all(each.isascii() and each.isdigit() for each in numbers):
             return self.no_counts()
         if any(len(each.lstrip("0")) > 10 or int(each) > _MAX_COUNT for each in numbers):
-            self.fail(f"a quantifier counts up to {_MAX_COUNT}")
+            self.fail(f"a quantifier counts up to {_MAX_COUNT}", "Illegal repetition range", self.at + 10)
         self.at = stop + 1
         least = int(first)
         return least, int(last) if last else None if comma else least
@@ -179,7 +207,11 @@ class PatternReader(ABC):
         if character == "\\":
             return PatternPart(self.escape())
         if character in "*+?":
-            self.fail(f"there is nothing to repeat before {character}")
+            self.fail(
+                f"there is nothing to repeat before {character}",
+                f"Dangling meta character '{character}'",
+                self.at - 1,
+            )
         if character in ".^$":
             return PatternPart({".": self.dot, "^": self.line_start, "$": self.line_end}[character]())
         return PatternPart(self.literal(self.plain(character)))
@@ -192,7 +224,11 @@ class PatternReader(ABC):
         if self.takes("?<"):
             name = self.until(">")
             if not self.is_group_name(name):
-                self.fail(f"{name!r} is no name of a group")
+                self.fail(
+                    f"{name!r} is no name of a group",
+                    "capturing group name does not start with a Latin letter",
+                    self.at - len(name) - 1,
+                )
             return self.capturing(name)
         return self.with_flags() if self.takes("?") else self.capturing()
 
@@ -201,7 +237,7 @@ class PatternReader(ABC):
         flags = self.flags
         inner = self._alternatives()
         if not self.takes(")"):
-            self.fail("a closing parenthesis is missing")
+            self.fail("a closing parenthesis is missing", "Unclosed group")
         self.flags = flags
         return PatternPart(f"{opening}{inner.text})", inner.copies)
 
@@ -211,7 +247,8 @@ class PatternReader(ABC):
             self.fail(f"it has more than {_MAX_GROUPS} groups")
         if name is not None:
             if name in self.names:
-                self.fail(f"two groups are called {name}")
+                text = f"Named capturing group <{name}> is already defined"
+                self.fail(f"two groups are called {name}", text, self.at - 1)
             self.names[name] = self.groups
         return self.enclosed("(")
 
@@ -237,7 +274,7 @@ class PatternReader(ABC):
     def members(self, first: str, last: str | None = None) -> str:
         """Return the members of a set from one character to another."""
         if last is not None and last < first:
-            self.fail(f"a range goes from {first!r} to {last!r}")
+            self.fail(f"a range goes from {first!r} to {last!r}", "Illegal character range", self.at - 1)
         return members(first, last or first, "i" in self.flags and not self.folds_unicode)
 
     @property

@@ -240,8 +240,8 @@ def ensure_concrete_subclass(base: type, found: Any) -> None:
 
 
 def _abstract_text(found: type, name: str) -> str:
-    sides = [f"{name}${side}" for side in ("Key", "Value")] if getattr(found, "java_sides", None) else []
-    text = f"Class {name} is abstract and cannot be created."
+    sides = [f"{name}${side}" for side in ("Value", "Key")] if getattr(found, "java_sides", None) else []
+    text = "This class is abstract and cannot be created."
     return f"{text} Did you mean {', '.join(sides)}?" if sides else text
 
 
@@ -303,7 +303,9 @@ def _check_patterns(name: str, value: list[str]) -> None:
         try:
             java(text)
         except PatternError as error:
-            raise ConfigException.invalid(name, value, f"Syntax error in regular expression: {error}") from None
+            raise ConfigException.invalid(
+                name, value, f"Syntax error in regular expression: {error.java_text}"
+            ) from None
 
 
 def _check_replication_factor(name: str, value: int) -> None:

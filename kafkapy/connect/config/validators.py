@@ -63,7 +63,7 @@ class RegexPattern:
         try:
             java(value)
         except PatternError as error:
-            raise ConfigException.invalid(name, value, f"Invalid regex: {error}") from None
+            raise ConfigException.invalid(name, value, f"Invalid regex: {error.java_text}") from None
 
     def __str__(self) -> str:
         return "valid regex"

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from kafkapy.clients import java_clients
 from kafkapy.clients.java_properties import ADMIN, Property
-from kafkapy.common.config_def import Importance
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.connect.config.config_def import ConfigDef, ConfigKey, ConfigValue, Width, parse_value
 from kafkapy.connect.config.connector_configs import enrich, sink_config_def, source_config_def
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.errors import BadRequestException, NotFoundException
+from kafkapy.connect.herder.client_importance import importance_of
 from kafkapy.connect.herder.config_infos import (
     ConfigInfos,
     ConfigKeyInfo,
@@ -137,7 +138,8 @@ def _converter(plugins: Any, config: Config, about: ConfigValue | None, name: st
         prefix = f"{name}."
         given = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
         given.setdefault("converter.type", part)
-        return prefixed_infos(definitions.keys, definitions.validate(given), prefix)
+        values = {value.name: value for value in definitions.validate(given)}
+        return prefixed_infos(definitions.keys, [values[key] for key in hash_map_order(values)], prefix)
     except Exception as error:
         about.errors.append(f"Failed to perform config validation for {kind}: {error}")
         return None
@@ -158,25 +160,25 @@ def _uses(herder: HerderRules, client: str, kind: str, config: Config) -> bool:
 def _overrides(policy: Any, config: Config, kind: str, client: str) -> ConfigInfos:
     prefix = f"{client}.override."
     given = {name.removeprefix(prefix): value for name, value in config.items() if name.startswith(prefix)}
-    keys = {name: _client_key(name, row) for name, row in _CLIENTS[client].items() if name in given}
+    keys = {name: _client_key(client, name, row) for name, row in _CLIENTS[client].items() if name in given}
     parsed = {
         name: parse_value(name, value, keys[name].type) if name in keys else value for name, value in given.items()
     }
     request = OverrideRequest(config.get("name"), kind, client, parsed)
     values = []
-    for name, value in parsed.items():
+    for name in hash_map_order(parsed):
         refusal = None if policy is None else policy.refusal(request, name)
-        values.append(ConfigValue(name, value, errors=[] if refusal is None else [refusal]))
+        values.append(ConfigValue(name, parsed[name], errors=[] if refusal is None else [refusal]))
     return prefixed_infos(keys, values, prefix)
 
 
-def _client_key(name: str, row: Property) -> ConfigKey:
+def _client_key(client: str, name: str, row: Property) -> ConfigKey:
     return ConfigKey(
         name,
         row.type,
         row.default,
         None,
-        Importance.MEDIUM,
+        importance_of(client, name),
         "A config of Kafka's clients.",
         None,
         -1,

@@ -30,14 +30,14 @@ _numbers = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_body(body: bytes, with_numbers: bool = False) -> Any:
-    """Return the first value of a body; bytes after it are ignored.
+    """Return the only value of a body.
 
     Args:
         body: The bytes.
         with_numbers: True: numbers are int and float; False: `Number`, their text.
 
     Raises:
-        JsonBodyError: It is not JSON, or nested too deep.
+        JsonBodyError: It is not JSON, nested too deep, or followed by another value.
     """
     try:
         text = body.decode()
@@ -49,10 +49,23 @@ def read_body(body: bytes, with_numbers: bool = False) -> Any:
     if text.count("{") + text.count("[") > _MOST_DEPTH and _depth(text) > _MOST_DEPTH:
         raise JsonBodyError("Unexpected character: the document is nested too deep")
     try:
-        value, _ = (_numbers if with_numbers else _decoder).raw_decode(text, start)
+        value, end = (_numbers if with_numbers else _decoder).raw_decode(text, start)
     except (ValueError, RecursionError) as error:
         raise JsonBodyError(f"Unexpected character: {error}") from None
+    after = text[end:].strip(" \t\r\n")
+    if after:
+        raise JsonBodyError(_trailing_text(after))
     return value
+
+
+def _trailing_text(after: str) -> str:
+    word = re.match(r"\w*", after)[0]  # type: ignore[index]  # matches anything
+    if word and word not in ("true", "false", "null") and not word[0].isdigit():
+        return (
+            f"Unrecognized token '{word}': was expecting (JSON String, Number, Array, Object or token 'null', 'true' or "
+            "'false')"
+        )
+    return "Trailing token found after value: not allowed as per `DeserializationFeature.FAIL_ON_TRAILING_TOKENS`"
 
 
 def _depth(text: str) -> int:

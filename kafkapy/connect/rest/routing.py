@@ -72,7 +72,8 @@ class ConnectRouter:
         if not _accepts_json(request.headers.get("accept")):
             return _refusal(406, "Not Acceptable")
         if request.body and not route.any_body and not _is_json(request.headers.get("content-type")):
-            return _refusal(415, "Unsupported Media Type")
+            refusal = error_answer(415, "HTTP 415 Unsupported Media Type")
+            return refusal if "content-type" not in request.headers else refusal._replace(headers=())
         query = parse_qs(request.query_string, keep_blank_values=True, max_num_fields=100)
         return route, RestRequest(request, values, query)
 

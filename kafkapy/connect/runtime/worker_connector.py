@@ -11,7 +11,12 @@ from enum import Enum
 from typing import Any, Protocol
 
 from kafkapy.connect.connector import Connector
-from kafkapy.connect.errors import ConnectException, ConnectorBusyException, IllegalArgumentException
+from kafkapy.connect.errors import (
+    ClassCastException,
+    ConnectException,
+    ConnectorBusyException,
+    IllegalArgumentException,
+)
 from kafkapy.connect.herder.callbacks import Callback
 from kafkapy.connect.herder.sink_checks import refuse_wrong_topics
 from kafkapy.connect.runtime.offset_storage import StoredOffsetReader
@@ -50,6 +55,13 @@ class _Stage(Enum):
 _STAGE_OF = {TargetState.PAUSED: _Stage.PAUSED, TargetState.STOPPED: _Stage.STOPPED}
 
 
+def _texts_of(config: Mapping[str, str | None]) -> dict[str, str]:
+    for key, value in config.items():
+        if value is None:
+            raise ClassCastException(f"Non-string value found in original settings for key {key}: null")
+    return {key: value for key, value in config.items() if value is not None}
+
+
 class _TaskConfigsRequest:
     def __init__(self, max_tasks: int) -> None:
         self.max_tasks = max_tasks
@@ -83,10 +95,13 @@ class WorkerConnector:
             listener: Called for changes of its state.
             reader: Reads a source's offsets. None: a sink.
             offset_store: The reader's store, which this object starts and stops.
+
+        Raises:
+            ClassCastException: The config has a value that is null.
         """
         self.name = name
         self.connector = connector
-        self._config = {key: value for key, value in config.items() if value is not None}
+        self._config = _texts_of(config)
         self._context = context
         self._listener = listener
         self._reader = reader

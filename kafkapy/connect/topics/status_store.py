@@ -125,7 +125,8 @@ class KafkaStatusStore:
 
     def all_tasks(self, connector: str) -> list[TaskStatus]:
         with self._lock:
-            return [entry.status for entry in self._tasks.get(connector, {}).values() if entry.status is not None]
+            tasks = sorted(self._tasks.get(connector, {}).items())
+        return [entry.status for _, entry in tasks if entry.status is not None]
 
     def topic(self, connector: str, topic: str) -> TopicStatus | None:
         with self._lock:

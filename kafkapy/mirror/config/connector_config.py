@@ -10,11 +10,20 @@ from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import NO_DEFAULT, ConfigDef
 from kafkapy.connect.config.connector_configs import connector_config_def
+from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.plugins import class_name_of
 from kafkapy.mirror.config.security_configs import CLIENT_CONFIG_NAMES, define_security_protocol, define_ssl_and_sasl
 from kafkapy.mirror.filters import MirrorFilter, TopicFilter
 from kafkapy.mirror.forwarding_admin import ForwardingAdmin
 from kafkapy.mirror.mirror_classes import MirrorClasses, find_class
 from kafkapy.mirror.replication_policy import ReplicationPolicy
+
+
+class InstantiationError(ConnectException):
+    """The constructor of a configured class has raised an exception."""
+
+    java_class = "org.apache.kafka.common.KafkaException"
+
 
 SOURCE, TARGET = "source", "target"
 SOURCE_CLUSTER_PREFIX, TARGET_CLUSTER_PREFIX = "source.cluster.", "target.cluster."
@@ -211,8 +220,12 @@ class MirrorConnectorConfig:
         return self._with_client_id(client_configs(self.originals, side, ADMIN_PREFIX), role)
 
     def forwarding_admin(self, configs: Mapping[str, Any]) -> ForwardingAdmin:
-        """Create an admin client of `forwarding.admin.class`. Raises KafkaError."""
-        made = self.values["forwarding.admin.class"](configs)
+        """Create an admin client of `forwarding.admin.class`. Raises InstantiationError."""
+        chosen = self.values["forwarding.admin.class"]
+        try:
+            made = chosen(configs)
+        except Exception as error:
+            raise InstantiationError(f"The constructor of {class_name_of(chosen)} threw an exception") from error
         if not isinstance(made, ForwardingAdmin):
             raise ConfigException.invalid("forwarding.admin.class", type(made).__name__, "It must be a ForwardingAdmin")
         return made

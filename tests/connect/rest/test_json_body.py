@@ -14,11 +14,13 @@ from kafkapy.connect.storage import TargetState
 
 
 def test_values_of_a_config_become_text() -> None:
-    body = b'{"a": 1, "b": 1.50, "c": true, "d": null, "e": "x", "e": "y"} and more'
+    body = b'{"a": 1, "b": 1.50, "c": true, "d": null, "e": "x", "e": "y"} \n'
     assert string_map(read_body(body)) == {"a": "1", "b": "1.50", "c": "true", "d": None, "e": "y"}
 
 
-@pytest.mark.parametrize("body", [b"", b" ", b"{", b"hello", b"\xff", b'{"a":' * 200, b"NaN"])
+@pytest.mark.parametrize(
+    "body", [b"", b" ", b"{", b"hello", b"\xff", b"{} x", b"{} {}", b"1 2", b'{"a":' * 200, b"NaN"]
+)
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(JsonBodyError):
         read_body(body)
