@@ -170,6 +170,11 @@ class TaskContext(ProcessorContext):
     ) -> None:
         """Write to the store's changelog; the buffer of suppress has no timestamp."""
 
+    def log_changes(self, store_name: str, keys: list[bytes], values: list[bytes], timestamps: list[int]) -> None:
+        """Write several records to the store's changelog, in this order."""
+        for key, value, timestamp in zip(keys, values, timestamps, strict=True):
+            self.log_change(store_name, key, value, timestamp)
+
     @abstractmethod
     def changelog_topic(self, store_name: str) -> str:
         """Return the topic to pass to a store's serializers, even if it has no changelog."""

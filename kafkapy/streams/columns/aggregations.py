@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkapy.streams.columns.batch import ColumnBatch
+from kafkapy.streams.columns.cached_aggregates import CachedAggregates, cached_aggregates, contexts_of
 from kafkapy.streams.columns.errors import NotInColumns
 from kafkapy.streams.columns.folds import Aggregated, Fold, Reduced, counted
 from kafkapy.streams.columns.groups import RowGroups
-from kafkapy.streams.processor import Processor
+from kafkapy.streams.processor import Processor, ProcessorContext
 from kafkapy.streams.processors.aggregations import Initializer
 from kafkapy.streams.processors.dropped import drop
 from kafkapy.streams.processors.kstream_aggregate import KStreamAggregate, KStreamAggregateProcessor
@@ -28,6 +30,12 @@ class KStreamCountInColumns(KStreamAggregate):
 class KStreamCountInColumnsProcessor(KStreamAggregateProcessor):
     """Counts the rows of a batch; single records are counted as in a stream of records."""
 
+    cached: CachedAggregates | None = None
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.cached = cached_aggregates(self._store.store, context)
+
     def process_batch(self, batch: ColumnBatch) -> None:
         aggregate_batch(self, batch, counted, self._initializer)
 
@@ -41,6 +49,12 @@ class KStreamAggregateInColumns(KStreamAggregate):
 
 class KStreamAggregateInColumnsProcessor(KStreamAggregateProcessor):
     """Reads and writes each key of a batch once; the aggregator is called for each row."""
+
+    cached: CachedAggregates | None = None
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.cached = cached_aggregates(self._store.store, context)
 
     def __init__(self, supplier: KStreamAggregateInColumns) -> None:
         super().__init__(supplier)
@@ -59,6 +73,12 @@ class KStreamReduceInColumns(KStreamReduce):
 
 class KStreamReduceInColumnsProcessor(KStreamReduceProcessor):
     """Reduces the rows of a batch; single records are reduced as in a stream of records."""
+
+    cached: CachedAggregates | None = None
+
+    def init(self, context: ProcessorContext) -> None:
+        super().init(context)
+        self.cached = cached_aggregates(self._store.store, context)
 
     def __init__(self, supplier: KStreamReduceInColumns) -> None:
         super().__init__(supplier)
@@ -92,6 +112,10 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Ini
         _drop_others(context, batch, rows)
         return
     groups = RowGroups(batch.key.take(rows))
+    if processor.cached is not None:
+        _aggregate_cached(processor.cached, groups, batch, rows, fold, initial)
+        _drop_others(context, batch, rows)
+        return
     stored = [store.get(key) for key in groups.keys]
     olds = [initial() if old is None else old.value for old in stored]
     try:
@@ -109,6 +133,27 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Ini
         key = groups.keys[group]
         store.put(key, news[group], timestamp)
         processor._forwarder.maybe_forward(key, news[group], olds[group], True, timestamp, origin.headers)
+
+
+def _aggregate_cached(
+    cached: CachedAggregates, groups: RowGroups, batch: ColumnBatch, rows: pa.Array, fold: Fold, initial: Initializer
+) -> None:
+    """Like `aggregate_batch`, for aggregates in a record cache, which forwards them later."""
+    numbers, order = rows.to_numpy(), groups.order
+    in_order = order.tolist()
+    try:
+        stored = cached.get(groups.keys)
+    except pa.ArrowException as error:
+        raise NotInColumns from error
+    olds = [initial() if old is None else old for old in stored.values]
+    timestamps = np.maximum(groups.latest(batch.timestamps[numbers]), stored.timestamps)[order]
+    try:
+        news = fold(groups, batch.value.take(rows), olds)
+        raw_values = cached.raw_values([news[group] for group in in_order], timestamps)
+    except Exception as error:
+        raise NotInColumns from error
+    raw_keys = [stored.raw_keys[group] for group in in_order]
+    cached.put(raw_keys, raw_values, contexts_of(batch, numbers[groups.last[order]]))
 
 
 def _nothing() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.streams.processor import Processor
 from kafkapy.streams.records import Change, Record
+
+if TYPE_CHECKING:
+    from kafkapy.streams.columns.batch import ColumnBatch
 
 
 class KTableToStream:
@@ -20,3 +23,8 @@ class KTableToStreamProcessor(Processor):
 
     def process(self, record: Record[Any, Change]) -> None:
         self.context.forward(Record(record.key, record.value.new_value, record.timestamp, record.headers))
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        """Forward the new values of updates."""
+        context: Any = self.context
+        context.forward_batch(batch)

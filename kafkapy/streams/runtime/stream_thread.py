@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.listener import ConsumerRebalanceListener
+from kafkapy.runtime import garbage
 from kafkapy.streams.assignment.assignment_info import NO_REBALANCE, AssignmentInfo
 from kafkapy.streams.assignment.group_assignment import INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED
 from kafkapy.streams.config import StreamsConfig
@@ -136,7 +137,8 @@ class StreamThread(threading.Thread):
                 raise error.__cause__ from None
             raise
         self.tasks.metrics.polled(started, _count(records))
-        with self.tasks.lock:
+        # Records and cache entries leave no cycles, and a full collection would visit the whole cache.
+        with self.tasks.lock, garbage.paused():
             self._work(records, busy)
 
     def _poll(self, timeout_ms: float) -> Any:

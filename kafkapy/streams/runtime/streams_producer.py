@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -89,6 +89,14 @@ class _Buffer:
         return self.size > _MAX_BUFFERED_BYTES or len(self.keys) >= _MAX_BUFFERED_RECORDS
 
 
+class _Columns(NamedTuple):
+    """Serialized records of one partition."""
+
+    keys: list[bytes]
+    values: list[bytes]
+    timestamps: list[int]
+
+
 class StreamsProducer:
     """A thread's producer.
 
@@ -132,6 +140,25 @@ class StreamsProducer:
         if buffer.add(record):
             self.send_buffered()
 
+    def send_columns(
+        self, topic: str, partition: int, keys: list[bytes], values: list[bytes], timestamps: list[int]
+    ) -> None:
+        """Send records without headers, after those that are buffered; raises the errors of `send`.
+
+        Args:
+            topic: Destination topic.
+            partition: Its partition.
+            keys: The keys.
+            values: The values, as many as keys.
+            timestamps: Timestamps in ms, as many as keys.
+        """
+        self.send_buffered()
+        self._begin()
+        for first in range(0, len(keys), _MAX_BUFFERED_RECORDS):
+            rows = slice(first, first + _MAX_BUFFERED_RECORDS)
+            columns = _Columns(keys[rows], values[rows], timestamps[rows])
+            self._guarded(self._send_many, topic, partition, columns, None)
+
     def send_buffered(self) -> None:
         """Pass the records of `send` to the producer; raises the errors of `send`."""
         if not self._buffers:
@@ -142,7 +169,7 @@ class StreamsProducer:
             headers = buffer.headers if any(buffer.headers) else None
             self._guarded(self._send_many, topic, partition, buffer, headers)
 
-    def _send_many(self, topic: str, partition: int | None, buffer: _Buffer, headers: Any) -> None:
+    def _send_many(self, topic: str, partition: int | None, buffer: _Buffer | _Columns, headers: Any) -> None:
         columns = buffer.values, buffer.keys, partition, headers, buffer.timestamps
         future = self._producer.send_many(topic, *columns)
         future.add_errback(self._failed)

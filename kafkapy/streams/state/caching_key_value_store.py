@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Protocol
 
+from kafkapy.streams.records import RecordContext
 from kafkapy.streams.state.bytes_stores import Entry, KeyValueBytesStore, is_empty_range, next_prefix
 from kafkapy.streams.state.cache_iterators import MergedCacheIterator, compare_bytes
 from kafkapy.streams.state.caching_store import CachingStore
-from kafkapy.streams.state.thread_cache import LRUCacheEntry
+from kafkapy.streams.state.thread_cache import DirtyEntries, LRUCacheEntry
+
+
+class BatchListener(Protocol):
+    """Forwards the changes of a flush as one batch."""
+
+    def accepts(self, entries: DirtyEntries) -> bool:
+        """Return whether `forward` can be called."""
+
+    def forward(self, entries: DirtyEntries) -> None:
+        """Forward the entries, which are stored; each has a value."""
 
 
 class CachingKeyValueStore(CachingStore, KeyValueBytesStore):
@@ -17,6 +29,7 @@ class CachingKeyValueStore(CachingStore, KeyValueBytesStore):
         super().__init__(wrapped)
         self.wrapped = wrapped
         self.timestamped = wrapped.timestamped
+        self._batch_listener: BatchListener | None = None
 
     def _write_and_forward(self, cache_key: bytes, entry: LRUCacheEntry) -> None:
         self._let_go(cache_key, entry, self.wrapped.get, self._write, (cache_key,))
@@ -40,6 +53,34 @@ class CachingKeyValueStore(CachingStore, KeyValueBytesStore):
     def put(self, key: bytes, value: bytes | None) -> None:
         self._check_open()
         self._cache.put(key, self._new_entry(value))
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """Return the value of each key."""
+        self._check_open()
+        get = self._get
+        return [get(key) for key in keys]
+
+    def put_many(self, rows: Iterable[tuple[bytes, bytes | None, RecordContext]]) -> None:
+        """Put values, each with the context of its record."""
+        self._check_open()
+        put = self._cache.put
+        for key, value, context in rows:
+            put(key, LRUCacheEntry(value, context, True))
+
+    def set_batch_listener(self, listener: BatchListener) -> None:
+        """Set the listener that is called with all changes of a flush if none of them is a deletion."""
+        self._batch_listener = listener
+
+    def _on_flush(self, entries: DirtyEntries) -> None:
+        listener = self._batch_listener
+        if listener is None or self._send_old_values or any(entry.value is None for _, entry in entries):
+            super()._on_flush(entries)
+            return
+        if not listener.accepts(entries):
+            super()._on_flush(entries)
+            return
+        self.wrapped.put_all([(key, entry.value) for key, entry in entries])
+        listener.forward(entries)
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
         self._check_open()

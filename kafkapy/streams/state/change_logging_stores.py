@@ -92,6 +92,16 @@ class ChangeLoggingTimestampedKeyValueBytesStore(ChangeLoggingKeyValueBytesStore
         else:
             self._context.log_change(self._name, key, value[8:], timestamp_of(value))
 
+    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        pairs = list(entries)
+        values = [value for _, value in pairs if value is not None]
+        if len(values) < len(pairs):
+            super().put_all(pairs)
+            return
+        self.wrapped.put_all(pairs)
+        keys = [key for key, _ in pairs]
+        self._context.log_changes(self._name, keys, [value[8:] for value in values], list(map(timestamp_of, values)))
+
 
 class ChangeLoggingListValueBytesStore(ChangeLoggingKeyValueBytesStore):
     """Writes the whole list to which a value was added."""

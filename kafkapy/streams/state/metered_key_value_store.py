@@ -9,6 +9,7 @@ from kafkapy.streams.processor import TaskContext
 from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 from kafkapy.streams.serdes import Serde, Serializer
 from kafkapy.streams.state.bytes_stores import Entry, KeyValueBytesStore, WrappedStore
+from kafkapy.streams.state.caching_key_value_store import CachingKeyValueStore
 from kafkapy.streams.state.state_serdes import StateSerdes, prepare_serde, prepare_serdes
 from kafkapy.streams.state.state_store import KeyValueStore, StateStore, TimestampedKeyValueStore
 from kafkapy.streams.state.value_and_timestamp import ValueAndTimestampSerde, values_are_same_and_time_is_increasing
@@ -127,6 +128,10 @@ class MeteredTimestampedKeyValueStore(MeteredKeyValueStore[K, ValueAndTimestamp]
         """Return the value with its bytes, for `put_if_different_values`."""
         raw = self.wrapped.get(self.serdes.raw_key(key))
         return raw, None if raw is None else self.serdes.value_from(raw)
+
+    def cache(self) -> CachingKeyValueStore | None:
+        """Return the store's record cache; None if it has none."""
+        return self.wrapped if isinstance(self.wrapped, CachingKeyValueStore) else None
 
     def put_if_different_values(self, key: K, value: ValueAndTimestamp | None, old_raw: bytes | None) -> bool:
         """Put the value, unless the stored value is equal and only the timestamp would increase.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kafkapy.streams.processor import TaskContext
@@ -43,6 +43,12 @@ class RocksDBStore(KeyValueBytesStore):
     def put(self, key: bytes, value: bytes | None) -> None:
         self._database.check_open()
         self._table.put(key, value)
+
+    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        self._database.check_open()
+        put = self._table.put
+        for key, value in entries:
+            put(key, value)
 
     def delete(self, key: bytes) -> bytes | None:
         self._database.check_open()

@@ -17,10 +17,20 @@ class StateSerdes:
         StreamsException: A serde refuses the type of its argument.
     """
 
-    __slots__ = ("_deserialize_key", "_deserialize_value", "_serialize_key", "_serialize_value", "topic")
+    __slots__ = (
+        "_deserialize_key",
+        "_deserialize_value",
+        "_serialize_key",
+        "_serialize_value",
+        "key_serde",
+        "topic",
+        "value_serde",
+    )
 
     def __init__(self, topic: str, key_serde: Serde[Any], value_serde: Serde[Any]) -> None:
         self.topic = topic
+        self.key_serde = key_serde
+        self.value_serde = value_serde
         self._serialize_key = key_serde.serializer().serialize
         self._deserialize_key = key_serde.deserializer().deserialize
         self._serialize_value = value_serde.serializer().serialize

@@ -49,6 +49,7 @@ IsFatal = Callable[[Exception], bool]
 """Returns whether the task fails because of a record that the broker refuses."""
 SendWatched = Callable[[ProducedRecord, IsFatal], None]
 SendBatch = Callable[[str, "pa.RecordBatch"], None]
+SendColumns = Callable[[str, int, list[bytes], list[bytes], list[int]], None]
 
 
 class RecordCollector:
@@ -69,6 +70,7 @@ class RecordCollector:
         """Sends records whose refusal the handler decides about; None: each refusal is fatal."""
         self._refused: deque[DeadLetterRecord] = deque()
         self._send_batch: SendBatch | None = getattr(output, "send_batch", None)
+        self._send_columns: SendColumns | None = getattr(output, "send_columns", None)
 
     def send(
         self,
@@ -122,6 +124,16 @@ class RecordCollector:
     def send_bytes(self, record: ProducedRecord) -> None:
         """Send a serialized record, such as a store's change."""
         self._output.send(record)
+
+    def send_columns(
+        self, topic: str, partition: int, keys: list[bytes], values: list[bytes], timestamps: list[int]
+    ) -> None:
+        """Send serialized records without headers, such as the changes of a store, in this order."""
+        if self._send_columns is not None:
+            self._send_columns(topic, partition, keys, values, timestamps)
+            return
+        for key, value, timestamp in zip(keys, values, timestamps, strict=True):
+            self._output.send(ProducedRecord(topic, partition, key, value, timestamp, []))
 
     def _is_refusal_fatal(self, where: ErrorHandlerContext, record: ProducedRecord, error: Exception) -> bool:
         """Call the handler on the producer's thread, which must not send: dead letters are queued for

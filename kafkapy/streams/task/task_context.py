@@ -201,6 +201,10 @@ class StreamTaskContext(NodeContext):
         topic = self._state.changelogs[store_name]
         self.collector.send_bytes(ProducedRecord(topic, self._partition, key, value, timestamp, headers or []))
 
+    def log_changes(self, store_name: str, keys: list[bytes], values: list[bytes], timestamps: list[int]) -> None:
+        topic = self._state.changelogs[store_name]
+        self.collector.send_columns(topic, self._partition, keys, values, timestamps)
+
     def schedule(self, interval: Duration, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
         interval_ms = milliseconds(interval, "interval")
         if interval_ms < 1:

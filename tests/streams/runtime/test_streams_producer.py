@@ -187,6 +187,18 @@ def test_columns_come_after_the_records_before_them() -> None:
     assert calls == [("out", None, [(b"k", b"v", 0)], None), ("out", "rows")]
 
 
+def test_the_changes_of_a_store_come_after_the_records_before_them() -> None:
+    made, calls = recorded(exactly_once=True)
+    made.send(ProducedRecord("a-changelog", 3, b"a", b"1", 6, []))
+    made.send_columns("a-changelog", 3, [b"a"] * 1500, [b"2"] * 1500, [7] * 1500)
+    assert calls[:2] == ["begin", ("a-changelog", 3, [(b"a", b"1", 6)], None)]
+    assert [(topic, partition, len(rows), headers) for topic, partition, rows, headers in calls[2:]] == [
+        ("a-changelog", 3, 1000, None),
+        ("a-changelog", 3, 500, None),
+    ]
+    assert made.offsets == {TopicPartition("a-changelog", 3): 509}
+
+
 def test_a_transaction_has_the_records_before_its_commit() -> None:
     made, calls = recorded(exactly_once=True)
     made.send(RECORD)
