@@ -94,6 +94,7 @@ RUNS = {
     "schemas.md: As columns 1": Run(("['Ann']",)),
     # The last: those before have the topic.
     "clients.md: Administration 1": Run(("'events'",), has_topic=False),
+    "streams.md: Columns 1": Run(("HELLO", "ValueAndTimestamp(value=1")),
     "streams.md: Count words 1": Run(("Topologies:", "Sub-topology: 0", "Sub-topology: 1")),
 }
 IN_SPARK = {"README.md: Spark 1", "spark.md: The Spark connector 1"}
