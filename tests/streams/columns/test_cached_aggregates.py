@@ -12,10 +12,10 @@ from kafkapy.streams.columns.cached_aggregates import ForwardedFlushes
 from kafkapy.streams.processor import Processor
 from kafkapy.streams.records import Record
 from kafkapy.streams.testing import TopologyTestDriver
-from tests.streams.columns.test_same_results import pipe_in_batches
+from tests.streams.columns.test_same_results import Row, pipe_in_batches
 
 STRING, LONG = Serdes.string(), Serdes.long()
-ROWS = [("a", 1, 3), ("b", 1, 1), ("a", 1, 2)]
+ROWS: list[Row] = [("a", 1, 3), ("b", 1, 1), ("a", 1, 2)]
 
 
 class Reading(Processor):
@@ -40,7 +40,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[ColumnBatch]:
     return made
 
 
-def outputs(read_the_store: bool) -> list[tuple[Any, Any, int, list[tuple[str, bytes | None]]]]:
+def outputs(read_the_store: bool) -> list[tuple[Any, Any, int | None, list[tuple[str, bytes | None]]]]:
     builder = StreamsBuilder()
     stream = builder.stream("in", Consumed.with_(STRING, LONG)).in_columns()
     counts = stream.group_by_key(Grouped.with_(STRING, LONG)).count(store="store").to_stream()
