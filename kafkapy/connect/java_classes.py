@@ -25,9 +25,16 @@ _OBJECTS: Final = {
     "io.confluent.connect.hdfs3.Hdfs3Sink": "Hdfs3Sink",
 }
 _OTHERS: Final = {
-    f"{java}{kind}": f"connectors.objects.object_sink:{name}{kind}"
-    for kind in ("Connector", "Task")
-    for java, name in _OBJECTS.items()
+    **{
+        f"{java}{kind}": f"connectors.objects.object_sink:{name}{kind}"
+        for kind in ("Connector", "Task")
+        for java, name in _OBJECTS.items()
+    },
+    **{
+        f"io.confluent.connect.http.Http{name}": f"connectors.http.http_{module}:Http{name}"
+        for module, side in (("sink", "Sink"), ("source", "Source"))
+        for name in (f"{side}Connector", f"{side}Task")
+    },
 }
 """Connectors of others and of kafkapy's own, and their tasks."""
 

@@ -1,0 +1,1 @@
+"""Records of topics to HTTP requests, and HTTP answers to topics."""

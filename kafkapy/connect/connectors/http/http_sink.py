@@ -1,0 +1,226 @@
+"""Sends records in HTTP requests (Confluent's `HttpSinkConnector`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from kafkapy.common.config_def import ConfigException, Importance
+from kafkapy.common.config_validators import NonEmptyString, OneOf, Range
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.wire_enums import ConfigType
+from kafkapy.connect.config import ConfigDef
+from kafkapy.connect.connectors.http.bodies import Bodies, fill
+from kafkapy.connect.connectors.http.client_config import (
+    check_client_configs,
+    define_client_configs,
+    make_client,
+    parse_headers,
+    pause_ms,
+    status_codes,
+)
+from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.errors import ConnectException, DataException, RetriableException
+from kafkapy.connect.java_classes import VERSION
+from kafkapy.connect.records import SinkRecord
+from kafkapy.connect.sink import SinkConnector, SinkTask
+
+log = logging.getLogger("kafkapy.connect.connectors.http")
+
+_STRING = ConfigType.STRING
+_NULLS: Final = ("IGNORE", "DELETE", "FAIL")
+_ROWS: Final[tuple[tuple[str, ConfigType, Any, Any, str], ...]] = (
+    ("request.method", _STRING, "POST", OneOf("POST", "PUT", "PATCH", case_insensitive=True), "Method of requests."),
+    ("headers", _STRING, "", None, "name:value, separated."),
+    ("header.separator", _STRING, "|", NonEmptyString(), "Between headers."),
+    (
+        "request.body.format",
+        _STRING,
+        "string",
+        OneOf("STRING", "JSON", case_insensitive=True),
+        "Of texts: as is, or JSON.",
+    ),
+    ("batch.max.size", ConfigType.INT, 1, Range(1, None), "Largest number of records in a request."),
+    ("batch.prefix", _STRING, "", None, "Before the records of a request."),
+    ("batch.suffix", _STRING, "", None, "After the records of a request."),
+    ("batch.separator", _STRING, ",", None, "Between the records of a request."),
+    ("batch.json.as.array", ConfigType.BOOLEAN, False, None, "Whether the records of a request are a JSON array."),
+    ("regex.patterns", _STRING, "", None, "Patterns that are replaced in bodies, separated."),
+    ("regex.replacements", _STRING, "", None, "What stands in their places; ${key} and ${topic} are filled in."),
+    ("regex.separator", _STRING, "~", NonEmptyString(), "Between patterns, and between replacements."),
+    (
+        "behavior.on.null.values",
+        _STRING,
+        "ignore",
+        OneOf(*_NULLS, case_insensitive=True),
+        "Records without a value: ignore, delete (a DELETE request), fail.",
+    ),
+    (
+        "behavior.on.error",
+        _STRING,
+        "fail",
+        OneOf("FAIL", "IGNORE", "LOG", case_insensitive=True),
+        "After the last attempt, where records cannot be reported.",
+    ),
+)
+
+
+def _definitions() -> ConfigDef:
+    url = "Of requests; ${topic} and ${key} are filled in."
+    definitions = ConfigDef().define("http.api.url", validator=NonEmptyString(), importance=Importance.HIGH, doc=url)
+    for name, kind, default, validator, doc in _ROWS:
+        definitions.define(name, kind, default, validator=validator, doc=doc)
+    return define_client_configs(definitions)
+
+
+class HttpSinkConnector(SinkConnector):
+    """Sends records to `http.api.url`, each at least once; the configs are in docs/connect_http.md.
+
+    Example:
+        >>> connector = HttpSinkConnector()
+        >>> connector.start({"name": "a", "http.api.url": "http://localhost/${topic}"})
+        >>> len(connector.task_configs(2))
+        2
+    """
+
+    java_class = "io.confluent.connect.http.HttpSinkConnector"
+
+    def version(self) -> str:
+        return VERSION
+
+    def start(self, config: Mapping[str, str]) -> None:
+        definitions = self.config()
+        known = definitions.parse(config)
+        check_client_configs(known)
+        if urlsplit(known["http.api.url"]).scheme not in ("http", "https"):
+            raise ConfigException.invalid("http.api.url", known["http.api.url"], "Expected http:// or https://.")
+        parse_headers(known["headers"], known["header.separator"])
+        Bodies(known)
+        warn_of_unused(config, definitions)
+        self._config = dict(config)
+
+    def task_class(self) -> type[SinkTask]:
+        return HttpSinkTask
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._config] * max_tasks
+
+    def stop(self) -> None:
+        pass
+
+    def config(self) -> ConfigDef:
+        return _definitions()
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Every offset will do: they are the consumer group's only."""
+        return True
+
+
+class _Batch(NamedTuple):
+    method: str
+    url: str
+    records: list[SinkRecord]
+
+
+class HttpSinkTask(SinkTask):
+    """Sends records, in order for each URL.
+
+    Invariant: `_sent` has the places of the records that were sent (or given up) by a `put` which then failed: the worker
+    puts them again, and they are skipped. `_attempts` counts the failures of the request that is repeated.
+    """
+
+    java_class = "io.confluent.connect.http.HttpSinkTask"
+
+    def __init__(self) -> None:
+        self._sent: set[tuple[str | None, int | None, int]] = set()
+        self._attempts = 0
+
+    def version(self) -> str:
+        return VERSION
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._config = known = _definitions().parse(config)
+        self._url: str = known["http.api.url"]
+        self._method: str = known["request.method"].upper()
+        self._nulls: str = known["behavior.on.null.values"].upper()
+        self._headers = parse_headers(known["headers"], known["header.separator"])
+        self._bodies = Bodies(known)
+        self._is_retried = status_codes(known["retry.on.status.codes"])
+        self._client = make_client(known)
+
+    def stop(self) -> None:
+        if hasattr(self, "_client"):
+            self._client.close()
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        waiting: dict[tuple[str, str], _Batch] = {}
+        for record in records:
+            if _place(record) in self._sent:
+                continue
+            if record.value is None and self._nulls == "IGNORE":
+                continue
+            if record.value is None and self._nulls == "FAIL":
+                self._give_up([record], DataException("The value is null: set behavior.on.null.values."))
+                continue
+            self._add(record, waiting)
+        for batch in waiting.values():
+            self._send(batch)
+        self._sent.clear()
+
+    def _add(self, record: SinkRecord, waiting: dict[tuple[str, str], _Batch]) -> None:
+        method = "DELETE" if record.value is None else self._method
+        url = fill(self._url, record)
+        for other in (each for each in waiting if each[1] == url and each[0] != method):
+            self._send(waiting.pop(other))  # a DELETE and what comes before it keep their order
+            break
+        batch = waiting.setdefault((method, url), _Batch(method, url, []))
+        batch.records.append(record)
+        if len(batch.records) >= (1 if method == "DELETE" else self._config["batch.max.size"]):
+            self._send(waiting.pop((method, url)))
+
+    def _send(self, batch: _Batch) -> None:
+        import httpx
+
+        retry_after, is_retried = None, True
+        try:
+            body = None if batch.method == "DELETE" else self._bodies.of(batch.records)
+            response = self._client.request(batch.method, batch.url, content=body, headers=self._headers)
+        except httpx.InvalidURL as error:
+            problem, is_retried = f"The URL {batch.url} is invalid: {error}", False
+        except (httpx.HTTPError, RetriableException) as error:
+            problem = f"{batch.method} {batch.url} has failed: {str(error) or type(error).__name__}"
+        except DataException as error:
+            problem, is_retried = str(error), False
+        else:
+            if response.is_success:
+                self._done(batch)
+                return
+            problem = f"{batch.method} {batch.url} was answered by {response.status_code}: {response.text[:500]}"
+            retry_after = response.headers.get("Retry-After")
+            is_retried = self._is_retried(response.status_code)
+        if is_retried and self._attempts < self._config["max.retries"]:
+            self._attempts += 1
+            self.context.timeout(pause_ms(self._config, self._attempts, retry_after))
+            raise RetriableException(problem)
+        self._give_up(batch.records, ConnectException(problem))
+        self._done(batch)
+
+    def _done(self, batch: _Batch) -> None:
+        self._attempts = 0
+        self._sent.update(map(_place, batch.records))
+
+    def _give_up(self, records: Sequence[SinkRecord], error: ConnectException) -> None:
+        reporter = self.context.errant_record_reporter()
+        if reporter is not None:
+            for record in records:
+                reporter.report(record, error)
+        elif self._config["behavior.on.error"].upper() == "FAIL":
+            raise error
+        else:
+            log.error("%d records are skipped: %s", len(records), error)
+
+
+def _place(record: SinkRecord) -> tuple[str | None, int | None, int]:
+    return record.original_topic, record.original_kafka_partition, record.original_kafka_offset
