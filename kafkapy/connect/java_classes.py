@@ -35,6 +35,15 @@ _OTHERS: Final = {
         for module, side in (("sink", "Sink"), ("source", "Source"))
         for name in (f"{side}Connector", f"{side}Task")
     },
+    **{
+        f"{java}{kind}": f"connectors.redis.{place}{kind}"
+        for kind in ("Connector", "Task")
+        for java, place in (
+            ("com.github.jcustenborder.kafka.connect.redis.RedisSink", "redis_sink:RedisStringSink"),
+            ("com.redis.kafka.connect.RedisSink", "redis_sink:RedisTypedSink"),
+            ("com.redis.kafka.connect.RedisStreamSource", "redis_stream_source:RedisStreamSource"),
+        )
+    },
 }
 """Connectors of others and of kafkapy's own, and their tasks."""
 

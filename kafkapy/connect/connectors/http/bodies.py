@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -57,8 +58,12 @@ class Bodies:
             return value
         text = value if isinstance(value, str) and not self._is_json else _WRITER.text(record.value_schema, value)
         for pattern, new in self._changes:
-            text = pattern.sub(lambda match, new=new: fill(new, record, quoted=False), text)
+            text = pattern.sub(partial(_replacement, fill(new, record, quoted=False)), text)
         return text.encode("utf-8", "replace")
+
+
+def _replacement(text: str, _: re.Match[str]) -> str:
+    return text
 
 
 def fill(template: str, record: SinkRecord, *, quoted: bool = True) -> str:

@@ -118,7 +118,7 @@ class HttpSinkConnector(SinkConnector):
         return True
 
 
-class _Batch(NamedTuple):
+class _RequestBatch(NamedTuple):
     method: str
     url: str
     records: list[SinkRecord]
@@ -155,7 +155,7 @@ class HttpSinkTask(SinkTask):
             self._client.close()
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        waiting: dict[tuple[str, str], _Batch] = {}
+        waiting: dict[tuple[str, str], _RequestBatch] = {}
         for record in records:
             if _place(record) in self._sent:
                 continue
@@ -169,18 +169,18 @@ class HttpSinkTask(SinkTask):
             self._send(batch)
         self._sent.clear()
 
-    def _add(self, record: SinkRecord, waiting: dict[tuple[str, str], _Batch]) -> None:
+    def _add(self, record: SinkRecord, waiting: dict[tuple[str, str], _RequestBatch]) -> None:
         method = "DELETE" if record.value is None else self._method
         url = fill(self._url, record)
         for other in (each for each in waiting if each[1] == url and each[0] != method):
             self._send(waiting.pop(other))  # a DELETE and what comes before it keep their order
             break
-        batch = waiting.setdefault((method, url), _Batch(method, url, []))
+        batch = waiting.setdefault((method, url), _RequestBatch(method, url, []))
         batch.records.append(record)
         if len(batch.records) >= (1 if method == "DELETE" else self._config["batch.max.size"]):
             self._send(waiting.pop((method, url)))
 
-    def _send(self, batch: _Batch) -> None:
+    def _send(self, batch: _RequestBatch) -> None:
         import httpx
 
         retry_after, is_retried = None, True
@@ -207,7 +207,7 @@ class HttpSinkTask(SinkTask):
         self._give_up(batch.records, ConnectException(problem))
         self._done(batch)
 
-    def _done(self, batch: _Batch) -> None:
+    def _done(self, batch: _RequestBatch) -> None:
         self._attempts = 0
         self._sent.update(map(_place, batch.records))
 

@@ -12,7 +12,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.http.client_config import make_client, parse_headers, pause_ms, status_codes
 from kafkapy.connect.connectors.http.json_pointers import value_at
-from kafkapy.connect.connectors.http.pages import LINK, SIMPLE, SNAPSHOT, Answer, Paging, Position
+from kafkapy.connect.connectors.http.pages import LINK, SIMPLE, SNAPSHOT, PageAnswer, PagePosition, Paging
 from kafkapy.connect.connectors.http.source_config import check_source, source_definitions
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.errors import ConnectException, RetriableException
@@ -79,14 +79,14 @@ class HttpSourceConnector(SourceConnector):
             if "entity" not in partition:
                 raise ConnectException("Partition objects should contain the key 'entity'")
             if offset is not None:
-                Position.of(offset, "")
+                PagePosition.of(offset, "")
         return True
 
 
 class _Entity:
     """A part of the source. `due` is when its next request may be sent, in monotonic seconds."""
 
-    def __init__(self, name: str, at: Position) -> None:
+    def __init__(self, name: str, at: PagePosition) -> None:
         self.name, self.at = name, at
         self.due = 0.0
         self.attempts = 0
@@ -118,7 +118,7 @@ class HttpSourceTask(SourceTask):
         initial = known["http.initial.offset"] or ("0" if self._mode == SIMPLE else "")
         reader = self.context.offset_storage_reader()
         self._entities = [
-            _Entity(name, Position.of(reader.offset({"entity": name}), initial)) for name in known[ENTITIES]
+            _Entity(name, PagePosition.of(reader.offset({"entity": name}), initial)) for name in known[ENTITIES]
         ]
         self._client = make_client(known)
 
@@ -145,13 +145,13 @@ class HttpSourceTask(SourceTask):
     def _wait(self, entity: _Entity, pause: float) -> None:
         entity.due = self._clock() + pause / 1000
 
-    def _record(self, entity: str, row: Any, after: Position) -> SourceRecord:
+    def _record(self, entity: str, row: Any, after: PagePosition) -> SourceRecord:
         topic = self._config["topic.name.pattern"].replace("${entityName}", entity)
         pointer = self._config["http.record.key.json.pointer"]
         key = value_at(row, pointer) if pointer else None
         return SourceRecord({"entity": entity}, after.stored(), topic, key=key, value=row)
 
-    def _request(self, entity: _Entity) -> Answer | None:
+    def _request(self, entity: _Entity) -> PageAnswer | None:
         """Return the answer; None if nothing is new, or the request is repeated later."""
         import httpx
 
@@ -202,7 +202,7 @@ class HttpSourceTask(SourceTask):
         body = filled(config["http.request.body"], False).encode() if method == "POST" else None
         return self._client.build_request(method, url, content=body, headers=headers)
 
-    def _answer(self, response: httpx.Response) -> Answer:
+    def _answer(self, response: httpx.Response) -> PageAnswer:
         following = response.links.get("next", {}).get("url")
         if following is not None:
             following = urljoin(str(response.url), following)
@@ -213,4 +213,4 @@ class HttpSourceTask(SourceTask):
             document = response.json() if response.content else None
         except ValueError as error:
             raise ConnectException(f"{response.url} has answered with what is no JSON: {error}") from error
-        return Answer(document, following, response.headers.get("ETag"))
+        return PageAnswer(document, following, response.headers.get("ETag"))

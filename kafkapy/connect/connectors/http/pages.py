@@ -18,7 +18,7 @@ SIMPLE, CHAINING, CURSOR, LINK, SNAPSHOT = (
 MODES: Final = (SIMPLE, CHAINING, CURSOR, LINK, SNAPSHOT)
 
 
-class Answer(NamedTuple):
+class PageAnswer(NamedTuple):
     """What a request was answered with.
 
     Attributes:
@@ -32,25 +32,25 @@ class Answer(NamedTuple):
     tag: str | None = None
 
 
-class Position(NamedTuple):
+class PagePosition(NamedTuple):
     """Where a source is.
 
     Attributes:
         offset: For `${offset}`, or the URL of the page.
-        index: How many records of the page were read.
+        read: How many records of the page were read.
         tag: Of the answer, if all of it was read.
     """
 
     offset: str
-    index: int = 0
+    read: int = 0
     tag: str | None = None
 
     def stored(self) -> dict[str, Any]:
         """Return the source offset."""
-        return {"offset": self.offset, "index": self.index, "etag": self.tag}
+        return {"offset": self.offset, "index": self.read, "etag": self.tag}
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any] | None, initial: str) -> Position:
+    def of(cls, stored: Mapping[str, Any] | None, initial: str) -> PagePosition:
         """Return the position of a source offset; None: the first one. Raises ConnectException."""
         if stored is None:
             return cls(initial)
@@ -73,15 +73,15 @@ class Paging:
 
     Example:
         >>> paging = Paging("CHAINING", "/items", "/id", "")
-        >>> paging.records(Position("0"), Answer({"items": [{"id": 7}]}))
-        ([({'id': 7}, Position(offset='7', index=0, tag=None))], Position(offset='7', index=0, tag=None))
+        >>> paging.records(PagePosition("0"), PageAnswer({"items": [{"id": 7}]}))
+        ([({'id': 7}, PagePosition(offset='7', read=0, tag=None))], PagePosition(offset='7', read=0, tag=None))
     """
 
     def __init__(self, mode: str, data_pointer: str, offset_pointer: str, next_pointer: str) -> None:
         self._mode = mode
         self._data, self._offset, self._next = data_pointer, offset_pointer, next_pointer
 
-    def records(self, at: Position, answer: Answer) -> tuple[Sequence[tuple[Any, Position]], Position]:
+    def records(self, at: PagePosition, answer: PageAnswer) -> tuple[Sequence[tuple[Any, PagePosition]], PagePosition]:
         """Return the new records, each with the position after it, and the position after all.
 
         Args:
@@ -96,27 +96,27 @@ class Paging:
         match self._mode:
             case "SIMPLE_INCREMENTING":
                 first = _number(at.offset)
-                pairs = [(row, Position(str(first + number))) for number, row in enumerate(rows, 1)]
+                pairs = [(row, PagePosition(str(first + number))) for number, row in enumerate(rows, 1)]
             case "CHAINING":
-                pairs = [(row, Position(self._offset_of(row))) for row in rows]
+                pairs = [(row, PagePosition(self._offset_of(row))) for row in rows]
             case _:
                 return self._paged(at, answer, rows)
         return pairs, pairs[-1][1] if pairs else at
 
     def _paged(
-        self, at: Position, answer: Answer, rows: Sequence[Any]
-    ) -> tuple[Sequence[tuple[Any, Position]], Position]:
-        end = Position(at.offset, 0 if self._mode == SNAPSHOT else len(rows), answer.tag)
+        self, at: PagePosition, answer: PageAnswer, rows: Sequence[Any]
+    ) -> tuple[Sequence[tuple[Any, PagePosition]], PagePosition]:
+        end = PagePosition(at.offset, 0 if self._mode == SNAPSHOT else len(rows), answer.tag)
         if self._mode == CURSOR:
             following = value_at(answer.document, self._next)
             if following not in (None, "", at.offset):
-                end = Position(_text(following))
+                end = PagePosition(_text(following))
         elif self._mode == LINK and answer.next_url:
-            end = Position(answer.next_url)
-        pairs = [(row, Position(at.offset, index)) for index, row in enumerate(rows, 1)][at.index :]
+            end = PagePosition(answer.next_url)
+        pairs = [(row, PagePosition(at.offset, index)) for index, row in enumerate(rows, 1)][at.read :]
         if pairs:
             pairs[-1] = (pairs[-1][0], end)
-        return pairs, end if len(rows) >= at.index else at
+        return pairs, end if len(rows) >= at.read else at
 
     def _offset_of(self, row: Any) -> str:
         offset = value_at(row, self._offset)

@@ -1,0 +1,1 @@
+"""Records of topics to Redis, and streams of Redis to topics."""
