@@ -281,6 +281,9 @@ class StreamTask:
             return {}
         self.hand_on(self.context.system_time_ms, all_of_them=True)
         self.state.flush_caches()
+        while self.coroutines.are_running:  # for updates from a cache, which may fill other caches
+            self.hand_on(self.context.system_time_ms, all_of_them=True)
+            self.state.flush_caches()
         self.context.collector.send_waiting()
         return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
 

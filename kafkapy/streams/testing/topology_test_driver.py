@@ -107,6 +107,7 @@ class TopologyTestDriver:
     Raises:
         TopologyException: The topology is invalid.
         StreamsException: A processor, a store or a serde could not be initialized.
+        ValueError: A repartition topic has no partitions.
 
     Example:
         with TopologyTestDriver(topology, config) as driver:
@@ -144,6 +145,7 @@ class TopologyTestDriver:
         cache = ThreadCache(self._config.statestore_cache_max_bytes)
         cached = self._config.statestore_cache_max_bytes > 0
         prefix = self._config.topic_prefix
+        self._builder.internal_topics(prefix, self._config.windowstore_changelog_additional_retention_ms)  # checks them
         self._global = self._make_global_task(cache, cached, prefix)
         self._task = self._make_task(cache, cached, prefix)
 

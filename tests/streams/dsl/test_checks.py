@@ -32,6 +32,7 @@ from kafkapy.streams import (
     UnlimitedWindows,
 )
 from kafkapy.streams.offset_reset import AutoOffsetReset
+from kafkapy.streams.testing import TopologyTestDriver
 
 WINDOWS = TimeWindows.of_size_and_grace(1000, 500)
 
@@ -186,3 +187,10 @@ def test_configuration() -> None:
     builder.stream("in")
     with pytest.raises(ConfigException):
         builder.build({"topology.optimization": "all,none"})
+
+
+def test_a_repartition_topic_has_partitions() -> None:
+    builder = StreamsBuilder()
+    builder.stream("in").repartition(Repartitioned.as_("none").with_number_of_partitions(0))
+    with pytest.raises(ValueError, match=r"Number of partitions must be at least 1\."):
+        TopologyTestDriver(builder.build())

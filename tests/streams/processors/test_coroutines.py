@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.streams import Consumed, KStream, Produced, Serdes, StreamsBuilder, Topology
+from kafkapy.streams import Consumed, Grouped, KStream, Produced, Serdes, StreamsBuilder, Topology
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException
 from kafkapy.streams.exception_handlers import LogAndContinueProcessingExceptionHandler
@@ -160,6 +160,20 @@ def test_a_commit_waits_for_what_runs() -> None:
     assert running.written == ["A", "B"]
     answering.join()
     running.task.suspend()
+
+
+def test_a_commit_waits_for_updates_that_caches_flush() -> None:
+    async def doubled(count: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * count
+
+    builder, string, long = StreamsBuilder(), Serdes.string(), Serdes.long()
+    counts = builder.stream("in", Consumed.with_(string, string)).group_by_key().count().to_stream()
+    later = counts.map_values(doubled).group_by_key(Grouped.with_(string, long)).count().to_stream()
+    later.map_values(doubled).to("out", Produced.with_(string, long))
+    with TopologyTestDriver(builder.build(), {"default.key.serde": string, "default.value.serde": string}) as driver:
+        driver.create_input_topic("in", string.serializer(), string.serializer()).pipe_input("a", "1")
+        assert driver.create_output_topic("out", string.deserializer(), long.deserializer()).read_value() == 2
 
 
 def test_a_task_that_goes_cancels_what_runs() -> None:
