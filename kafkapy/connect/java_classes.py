@@ -108,6 +108,17 @@ _PREDICATES: Final = {
     for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
 }
 
+_FOREIGN: Final = {
+    "io.confluent.connect.avro.AvroConverter": "converters.avro.avro_converter:AvroConverter",
+    "io.confluent.connect.json.JsonSchemaConverter": "converters.jsonschema.json_schema_converter:JsonSchemaConverter",
+    "io.debezium.transforms.ByLogicalTableRouter": "transforms.debezium.by_logical_table_router:ByLogicalTableRouter",
+    "io.debezium.transforms.ExtractNewRecordState": "transforms.debezium.extract_new_record_state:ExtractNewRecordState",
+    "io.debezium.transforms.outbox.EventRouter": "transforms.debezium.event_router:EventRouter",
+    "kafkapy.connect.transforms.Expression": "transforms.expressions.expression_transform:ExpressionTransform",
+    "kafkapy.connect.transforms.Function": "transforms.function_transform:FunctionTransform",
+}
+"""Converters of Confluent's, transforms of Debezium's and of kafkapy's own."""
+
 CONVERTERS: Final = tuple(name for name in _CONVERTERS if "SimpleHeader" not in name)
 """Kafka's names of the converters of keys and values; each is a header converter, too."""
 HEADER_CONVERTERS: Final = tuple(_CONVERTERS)
@@ -117,7 +128,7 @@ TRANSFORMS: Final = tuple(_TRANSFORMS)
 PREDICATES: Final = tuple(_PREDICATES)
 """Kafka's names of the predicates."""
 _OTHER_CONNECTORS: Final = tuple(name for name in _OTHERS if name.endswith("Connector"))
-ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *MIRROR_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
+ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *MIRROR_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES, *_FOREIGN)
 """The names of all plugins."""
 
 
@@ -134,7 +145,16 @@ def class_of(name: str) -> type[Any]:
         >>> class_of("org.apache.kafka.connect.storage.StringConverter").__name__
         'StringConverter'
     """
-    place = {**_CONNECTORS, **_OTHERS, **_TASKS, **_MIRROR, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
+    place = {
+        **_CONNECTORS,
+        **_OTHERS,
+        **_TASKS,
+        **_MIRROR,
+        **_CONVERTERS,
+        **_TRANSFORMS,
+        **_PREDICATES,
+        **_FOREIGN,
+    }.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")
     module, _, attribute = place.partition(":")

@@ -1,0 +1,1 @@
+"""The Avro converter: schemas and values of Connect as Avro, by the rules of Confluent's AvroData."""

@@ -1,0 +1,1 @@
+"""The JSON Schema converter: schemas and values of Connect as JSON, by the rules of Confluent's JsonSchemaData."""

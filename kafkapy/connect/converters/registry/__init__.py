@@ -1,0 +1,1 @@
+"""What the converters of a schema registry share: settings, subjects, ids of schemas."""

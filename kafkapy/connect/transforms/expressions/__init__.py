@@ -1,0 +1,1 @@
+"""Transforms by expressions in the syntax of Python, which are evaluated safely."""
