@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.connect.rest.response_headers import HEADERS, METHODS, ORIGINS, ResponseHeaders
 from kafkapy.connect.rest.rest_server import RestApi, on_threads, starting_answer
 from kafkapy.http.listeners import HttpListener, parse_listeners
 from kafkapy.http.messages import HttpAnswer, HttpRequest
@@ -31,11 +32,14 @@ class ConnectRestConfig(NamedTuple):
     host: str | None
     port: int | None
     scheme: str | None
+    headers: ResponseHeaders
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ConnectRestConfig:
         """Raises ConfigException."""
-        http = HttpServerConfig.of(_with_tls(properties), DEFAULT_LISTENERS)
+        own = {ORIGINS, METHODS, HEADERS}
+        general = {name: value for name, value in _with_tls(properties).items() if name not in own}
+        http = HttpServerConfig.of(general, DEFAULT_LISTENERS)
         if not http.listeners:
             raise ConfigException("Invalid value for configuration listeners: name at least one")
         admin = properties.get("admin.listeners")
@@ -51,6 +55,7 @@ class ConnectRestConfig(NamedTuple):
             properties.get("rest.advertised.host.name") or None,
             None if port is None else int(port),
             scheme,
+            ResponseHeaders.of(properties),
         )
 
 
@@ -101,14 +106,17 @@ class RestListeners:
 
         self._pool.start()
         config = self._config
-        self._ports = listen(self._reactor, config.http, self._handler(lambda api: api.handle), _JSON)
+        self._ports = listen(self._reactor, config.http, self._handler(lambda api: api.handle, config.headers), _JSON)
         if config.admin:
             own = config.http._replace(listeners=config.admin)
             self._ports += listen(self._reactor, own, self._handler(lambda api: api.handle_admin), _JSON)
 
-    def _handler(self, of: Callable[[RestApi], Callable[[HttpRequest], HttpAnswer]]) -> Callable[[HttpRequest], Any]:
+    def _handler(
+        self, of: Callable[[RestApi], Callable[[HttpRequest], HttpAnswer]], headers: ResponseHeaders | None = None
+    ) -> Callable[[HttpRequest], Any]:
         def answer(request: HttpRequest) -> HttpAnswer:
-            return starting_answer() if self._api is None else of(self._api)(request)
+            found = starting_answer() if self._api is None else of(self._api)(request)
+            return found if headers is None else headers.added(found, request)
 
         return on_threads(self._reactor, self._pool, answer)
 

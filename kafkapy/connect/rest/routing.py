@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.connect.rest.answers import JSON, error_answer
 from kafkapy.http.messages import HttpAnswer, HttpRequest
 
@@ -65,7 +66,7 @@ class ConnectRouter:
         methods = [route.method for route, _ in matching]
         method = "GET" if request.method == "HEAD" else request.method
         if method == "OPTIONS":
-            return _options(methods)
+            return _options(methods, request.headers.get("accept"))
         if method not in methods:
             return _refusal(405, "Method Not Allowed")
         route, values = matching[methods.index(method)]
@@ -97,9 +98,12 @@ def _match(template: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] 
     return values
 
 
-def _options(methods: list[str]) -> HttpAnswer:
-    allowed = {*methods, "OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
-    return HttpAnswer(200, b"", (("content-type", JSON), ("allow", ",".join(sorted(allowed)))))
+def _options(methods: list[str], accept: str | None) -> HttpAnswer:
+    allowed = hash_map_order([*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else ())])
+    kinds = [part.split(";")[0].strip().lower() for part in (accept or "*/*").split(",")]
+    is_text = any(kind in ("text/plain", "text/*", "*/*") for kind in kinds)
+    body = ", ".join(allowed).encode() if is_text else b""
+    return HttpAnswer(200, body, (("content-type", "text/plain" if is_text else JSON), ("allow", ",".join(allowed))))
 
 
 def _accepts_json(accept: str | None) -> bool:
