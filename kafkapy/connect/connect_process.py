@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkapy.connect.clients import make_admin
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.metrics_page import MetricsListener
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.rest.rest_extensions import PasswordFileAuth
 from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners, worker_tls
@@ -43,6 +44,7 @@ class ConnectProcess(ABC):
         self.failure: BaseException | None = None
         self._reactor = reactor
         self._rest = RestListeners(ConnectRestConfig.of(properties), reactor)
+        self._metrics = MetricsListener.of(properties, reactor)
         self._herder: Any = None
 
     @abstractmethod
@@ -78,9 +80,14 @@ class ConnectProcess(ABC):
 
         cluster_id = find_cluster_id(self.properties)
         blockingCallFromThread(self._reactor, self._rest.bind)
+        if self._metrics is not None:
+            self._metrics.listen()
+            log.info("Metrics are served at port %d", self._metrics.port)
         log.info("The REST interface listens; others reach it by %s", self._rest.url)
         herder = self.make_herder(self._rest.worker_id, self._rest.url, cluster_id)
         self._herder = herder
+        if self._metrics is not None:
+            self._metrics.serve(herder.worker.metrics, lambda: "" if herder.is_ready else "The worker is starting up")
         self.start_herder()
         self._rest.serve(RestApi(herder, self.client, with_admin=self._rest.with_admin, auth=self._auth))
         self.started()
@@ -90,6 +97,8 @@ class ConnectProcess(ABC):
 
     def stop(self) -> None:
         self._rest.close()
+        if self._metrics is not None:
+            self._metrics.stop()
         if self._herder is not None:
             self._herder.stop()
 

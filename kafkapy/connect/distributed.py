@@ -16,6 +16,7 @@ from kafkapy.connect.herder.distributed_herder import DistributedHerder
 from kafkapy.connect.herder.override_policies import OverridePolicy, make_policy
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.runtime.worker import Worker
+from kafkapy.connect.runtime.worker_metrics import RebalanceMetrics
 from kafkapy.connect.topics.config_store import KafkaConfigStore, MakeLog
 from kafkapy.connect.topics.offset_store import KafkaOffsetStore
 from kafkapy.connect.topics.status_store import KafkaStatusStore
@@ -104,6 +105,7 @@ def make_distributed_herder(
         config.group,
         GroupShare(url, config_store.snapshot, config.protocol, SystemTime(), delay_ms),
         listener,
+        RebalanceMetrics(worker.metrics),
     )
     herder = make(
         settings=config.herder,

@@ -28,12 +28,12 @@ RETRY_SECONDS = 0.5
 class HttpSite:
     """A web server that listens from `listen` to `stop`."""
 
-    def __init__(self, reactor: Any, pages: Mapping[str, Any]) -> None:
-        """`pages`: by path, without the slash."""
+    def __init__(self, reactor: Any, pages: Mapping[str, Any], server: str = "A Kafka broker.") -> None:
+        """`pages`: by path, without the slash. `server`: a sentence for the page at `/`."""
         self._reactor = reactor
         self._root: Any = Resource()
         self._paths: list[str] = []
-        index: Any = Sentence(lambda: (OK, f"A Kafka broker. It has {', '.join(f'/{path}' for path in self._paths)}"))
+        index: Any = Sentence(lambda: (OK, f"{server} It has {', '.join(f'/{path}' for path in self._paths)}"))
         self._root.putChild(b"", index)
         for path, page in pages.items():
             self.put(path, page)

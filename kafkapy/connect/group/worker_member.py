@@ -31,6 +31,7 @@ from kafkapy.connect.group.incremental_assignor import (
     IncrementalCooperativeAssignor,
 )
 from kafkapy.connect.group.protocol import decode_assignment, decode_metadata, encode_assignment, metadata_of
+from kafkapy.connect.runtime.worker_metrics import RebalanceMetrics
 from kafkapy.connect.storage import ClusterConfigState, ConnectorTaskId
 from kafkapy.group_member.group_member import GroupMember
 from kafkapy.group_member.group_protocol import GroupRebalanceConfig, JoinedMember
@@ -170,14 +171,21 @@ class WorkerGroupMember:
     protocol_type = "connect"
 
     def __init__(
-        self, config: ClientConfig, times: GroupRebalanceConfig, share: GroupShare, listener: RebalanceListener
+        self,
+        config: ClientConfig,
+        times: GroupRebalanceConfig,
+        share: GroupShare,
+        listener: RebalanceListener,
+        metrics: RebalanceMetrics | None = None,
     ) -> None:
         """
         Args:
             config: The client's config.
             times: Id of the group, and its times.
             share: Computes metadata and assignments. listener: Receives assignments.
+            metrics: Records rebalances. Default: not recorded.
         """
+        self._metrics = metrics
         self._share = share
         self._listener = listener
         self._times = times
@@ -370,6 +378,8 @@ class WorkerGroupMember:
 
     async def on_join_prepare(self) -> None:
         log.info("Rebalance started")
+        if self._metrics is not None:
+            self._metrics.started()
         self._share.leader_state = None
         assignment = self._share.assignment
         if self._share.current_protocol is ConnectProtocol.EAGER and assignment is not None and not assignment.failed:
@@ -394,6 +404,8 @@ class WorkerGroupMember:
                 self._listener.on_revoked(given.leader or "", given.revoked_connectors, given.revoked_tasks)
             taken = self._share.take(generation.id, generation.protocol or "", given)
             self._listener.on_assigned(taken, generation.id)
+            if self._metrics is not None:
+                self._metrics.completed(given.leader_url or "", generation.protocol or "", generation.id)
 
         await self._on_polling_thread(take_over)
 

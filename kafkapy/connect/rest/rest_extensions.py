@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.properties import load_file
+from kafkapy.connect.errors import IllegalArgumentException
 from kafkapy.connect.rest.routing import RestRequest
 from kafkapy.http.basic_auth import read_credentials
 from kafkapy.http.messages import HttpAnswer
@@ -72,11 +73,17 @@ class PasswordFileAuth:
         return cls(tuple(_read(module.options.get("file", "")) for module in modules))
 
     def refusal(self, request: RestRequest) -> HttpAnswer | None:
-        """Return the response 401 if the request has no valid password; None: it is permitted."""
+        """Return the response 401 if the request has no valid password; None: it is permitted.
+
+        Raises:
+            IllegalArgumentException: The header is not in base64; Kafka answers 500.
+        """
         http = request.http
         if any(http.method == method and path.fullmatch(http.path) for method, path in _INTERNAL):
             return None
-        found = read_credentials(http.headers.get("authorization"))
+        header = http.headers.get("authorization")
+        _check_base64(header)
+        found = read_credentials(header)
         if self.permits(*(found or (None, ""))):
             return None
         return HttpAnswer(401, b"User cannot access the resource.", (("content-type", "application/json"),))
@@ -88,6 +95,13 @@ class PasswordFileAuth:
             or (user is not None and user in known and hmac.compare_digest(known[user].encode(), password.encode()))
             for known in self._files
         )
+
+
+def _check_base64(header: str | None) -> None:
+    scheme, _, encoded = (header or "").partition(" ")
+    wrong = re.search(r"[^A-Za-z0-9+/=]", encoded)
+    if scheme.lower() == "basic" and wrong is not None:
+        raise IllegalArgumentException(f"Illegal base64 character {ord(wrong[0]):x}")
 
 
 def _read(path: str) -> Mapping[str, str]:

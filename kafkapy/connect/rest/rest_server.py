@@ -73,10 +73,10 @@ def answer_with(router: ConnectRouter, request: HttpRequest, auth: PasswordFileA
     if isinstance(found, HttpAnswer):
         return found
     route, asked = found
-    refusal = None if auth is None else auth.refusal(asked)
-    if refusal is not None:
-        return refusal
     try:
+        refusal = None if auth is None else auth.refusal(asked)
+        if refusal is not None:
+            return refusal
         return route.answer(asked)
     except BaseException as error:
         return failed_answer(request.path, error)

@@ -261,11 +261,13 @@ class AbstractWorkerSourceTask(WorkerTask):
         """Pass `_to_send` to the producer; return False if the rest must be retried after a pause."""
         records = self._to_send or ()
         self._record_batch(len(records))
+        dropped = 0
         for index, before in enumerate(records):
             context = ProcessingContext(before)
             outgoing = self._convert(context, self._transforms.apply(context, before))
             if outgoing is None or context.failed:
                 self._record_dropped(before)
+                dropped += 1
                 continue
             submitted = self._prepare_to_send(before, outgoing)
             try:
@@ -275,9 +277,11 @@ class AbstractWorkerSourceTask(WorkerTask):
                 self._to_send = records[index:]
                 if submitted is not None:
                     submitted.drop()
+                self._count_dropped(dropped)
                 return False
             self._record_dispatched(before)
         self._to_send = None
+        self._count_dropped(dropped)
         self._batch_dispatched()
         return True
 
@@ -342,8 +346,10 @@ class AbstractWorkerSourceTask(WorkerTask):
         if not self._producer_closed:
             log.error("Task %s could not send a record to %s: %s", self.id, topic, error)
         self._send_failed(context, False, topic, record, error)
-        if self._operator.tolerates_all and submitted is not None:
-            submitted.ack()
+        if self._operator.tolerates_all:
+            self._count_dropped(1)
+            if submitted is not None:
+                submitted.ack()
 
     def _convert(self, context: ProcessingContext, record: SourceRecord | None) -> OutgoingRecord | None:
         """Convert a record; None if it was dropped, or a tolerated error occurred."""
@@ -417,6 +423,11 @@ class AbstractWorkerSourceTask(WorkerTask):
         record = getattr(self.metrics, "record_poll", None)
         if record is not None:
             record(size, duration_ms)
+
+    def _count_dropped(self, count: int) -> None:
+        record = getattr(self.metrics, "record_dropped", None)
+        if record is not None and count:
+            record(count)
 
     def _record_written(self, count: int) -> None:
         record = getattr(self.metrics, "record_write", None)

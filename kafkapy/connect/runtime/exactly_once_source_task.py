@@ -49,6 +49,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
         self._checks = checks
         self._transactions = transactions
         self._open = False
+        self._in_transaction = 0
         self._records_lock = threading.Lock()
         self._committable: list[tuple[SourceRecord, RecordMetadata | None]] = []
 
@@ -86,6 +87,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
         return None
 
     def _record_dispatched(self, record: SourceRecord) -> None:
+        self._in_transaction += 1
         self.parts.writer.offset(record.source_partition, record.source_offset)
         self._end_on(record)
 
@@ -144,6 +146,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
         log.info("Task %s aborts its transaction", self.id)
         self._producer.abort_transaction()
         self._open = False
+        self._in_transaction = 0
 
     def _commit(self) -> None:
         started = self.time.monotonic_ms()
@@ -172,8 +175,15 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
         if not errors:  # else records would be committed without their offsets
             self._open = False
             self._producer.commit_transaction()
+            self._count_transaction()
         if errors:
             raise errors[0]
+
+    def _count_transaction(self) -> None:
+        size, self._in_transaction = self._in_transaction, 0
+        record = getattr(self.metrics, "record_transaction", None)
+        if record is not None:
+            record(size)
 
     def _tell_later(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         if self._tells_records:

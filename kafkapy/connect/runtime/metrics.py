@@ -10,6 +10,9 @@ from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.connect.storage import ConnectorTaskId
 
+WORKER_GROUP: Final = "connect-worker-metrics"
+REBALANCE_GROUP: Final = "connect-worker-rebalance-metrics"
+CONNECTOR_GROUP: Final = "connector-metrics"
 TASK_GROUP: Final = "connector-task-metrics"
 SOURCE_TASK_GROUP: Final = "source-task-metrics"
 SINK_TASK_GROUP: Final = "sink-task-metrics"

@@ -95,6 +95,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         records = self._to_send or ()
         self._record_batch(len(records))
         columns: SourceColumns | None = None
+        dropped = 0  # since the columns began: they are dropped again if these are sent again
         for index, before in enumerate(records):
             try:
                 context = ProcessingContext(before)
@@ -104,16 +105,20 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
                     self._send_columns(columns)  # records before the error are delivered, as if sent one by one
                 raise
             if outgoing is None:
+                dropped += 1
                 continue
             if columns is None or not columns.takes(outgoing):
                 if columns is not None and not self._send_columns(columns):
                     self._to_send = records[columns.first :]
                     return False
+                self._count_dropped(dropped)
+                dropped = 0
                 columns = SourceColumns(outgoing, index)
             columns.add(before, outgoing)
         if columns is not None and not self._send_columns(columns):
             self._to_send = records[columns.first :]
             return False
+        self._count_dropped(dropped)
         self._to_send = None
         return True
 

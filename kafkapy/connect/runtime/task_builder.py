@@ -35,6 +35,7 @@ from kafkapy.connect.runtime.transaction_boundaries import boundaries_of
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.connect.runtime.transformation_chain import TransformationChain, transformation_stages
 from kafkapy.connect.runtime.worker_config import WorkerConfig
+from kafkapy.connect.runtime.worker_metrics import WorkerMetrics
 from kafkapy.connect.runtime.worker_task import WorkerTask, close_quietly
 from kafkapy.connect.sink import SinkTask
 from kafkapy.connect.source import SourceTask, TransactionBoundary, TransactionContext
@@ -65,6 +66,7 @@ class TaskBuilder:
         self._status_store = status_store
         self._time = time
         self.metrics = ConnectMetrics(time)
+        self.worker_metrics = WorkerMetrics(self.metrics)
 
     # -- source tasks
 
@@ -96,7 +98,7 @@ class TaskBuilder:
         self, request: TaskRequest, task: SourceTask, configs: ClientSettings, transactions: TransactionContext | None
     ) -> SourceTaskParts:
         id, config = request.id, request.connector_config
-        measured = MeasuredSource(id, self.metrics, request.listener)
+        measured = MeasuredSource(id, self.metrics, request.listener, self.worker_metrics)
         operator = self._operator(config, measured.errors)
         chain = TransformationChain(transformation_stages(self._plugins, config), operator)
         key, value, header = self._converters(config)
@@ -141,7 +143,7 @@ class TaskBuilder:
             raise ConnectException(f"{type(task).__name__} is not a sink task")
         id, config = request.id, request.connector_config
         known = sink_config_def(self._plugins).parse(config)
-        measured = MeasuredSink(id, self.metrics, request.listener)
+        measured = MeasuredSink(id, self.metrics, request.listener, self.worker_metrics)
         operator = self._operator(config, measured.errors)
         chain = TransformationChain(transformation_stages(self._plugins, config), operator)
         converters = self._converters(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -9,6 +10,7 @@ from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.runtime.errors.error_metrics import ErrorHandlingMetrics
 from kafkapy.connect.runtime.metrics import SINK_TASK_GROUP, SOURCE_TASK_GROUP, TASK_GROUP, ConnectMetrics, task_tags
+from kafkapy.connect.runtime.worker_metrics import WorkerMetrics
 from kafkapy.connect.storage import ConnectorTaskId, TaskStatusListener
 from kafkapy.structs import OffsetAndMetadata
 
@@ -25,14 +27,25 @@ class MeasuredTask:
         errors: Counts the errors of the task's records.
     """
 
-    def __init__(self, id: ConnectorTaskId, metrics: ConnectMetrics, listener: TaskStatusListener) -> None:
+    def __init__(
+        self,
+        id: ConnectorTaskId,
+        metrics: ConnectMetrics,
+        listener: TaskStatusListener,
+        worker: WorkerMetrics | None = None,
+    ) -> None:
         """
         Args:
             id: The task.
             metrics: The worker's.
             listener: Receives all calls of this listener.
+            worker: Counts tasks by their states. Default: not counted.
         """
         self.id = id
+        self._worker = worker
+        self._startup_counted = False
+        if worker is not None:
+            worker.task_entered(id, "unassigned")
         self.errors = ErrorHandlingMetrics(id, metrics)
         self._metrics = metrics
         self._listener = listener
@@ -70,6 +83,8 @@ class MeasuredTask:
 
     def close(self) -> None:
         """Remove the metrics."""
+        if self._worker is not None:
+            self._worker.task_removed(self.id)
         self.errors.close()
         self._metrics.remove(self._group)
 
@@ -104,6 +119,11 @@ class MeasuredTask:
         self._listener.on_restart(id)
 
     def _enter(self, state: str) -> None:
+        if self._worker is not None:
+            self._worker.task_entered(self.id, state)
+            if not self._startup_counted and state in ("running", "failed"):
+                self._startup_counted = True
+                self._worker.tasks.record(state == "running")
         now = self._metrics.now()
         self._in_state[self._state] += now - self._since
         self._state, self._since = state, now
@@ -120,8 +140,14 @@ class MeasuredSink(MeasuredTask):
     Invariant: `_consumed` and `_committed` have offsets of partitions that the task has. One thread records.
     """
 
-    def __init__(self, id: ConnectorTaskId, metrics: ConnectMetrics, listener: TaskStatusListener) -> None:
-        super().__init__(id, metrics, listener)
+    def __init__(
+        self,
+        id: ConnectorTaskId,
+        metrics: ConnectMetrics,
+        listener: TaskStatusListener,
+        worker: WorkerMetrics | None = None,
+    ) -> None:
+        super().__init__(id, metrics, listener, worker)
         self._consumed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._read, self._sent, self._put = SampledStat(), SampledStat(), SampledStat()
@@ -208,11 +234,18 @@ class MeasuredSource(MeasuredTask):
 
     Invariant: `_polled - _done` records are in flight. `record_poll` is called by the task's thread, `record_write` by
     the
-    producer's.
+    producer's. `_dropped` changes under `_dropping`.
     """
 
-    def __init__(self, id: ConnectorTaskId, metrics: ConnectMetrics, listener: TaskStatusListener) -> None:
-        super().__init__(id, metrics, listener)
+    def __init__(
+        self,
+        id: ConnectorTaskId,
+        metrics: ConnectMetrics,
+        listener: TaskStatusListener,
+        worker: WorkerMetrics | None = None,
+    ) -> None:
+        super().__init__(id, metrics, listener, worker)
+        self._dropping = threading.Lock()
         self._poll, self._write, self._poll_ms = SampledStat(), SampledStat(), SampledStat()
         self._active, self._transactions = SampledStat(), SampledStat()
         self._smallest = SampledStat()
@@ -225,7 +258,7 @@ class MeasuredSource(MeasuredTask):
         group.add("source-record-active-count-max", "The most of them.", self._active.largest)
         group.add("source-record-active-count-avg", "The average of them.", self._active.average)
         group.add(
-            "transaction-size-min", "Records in the smallest transaction.", lambda now: -self._smallest.largest(now)
+            "transaction-size-min", "Records in the smallest transaction.", lambda now: 0 - self._smallest.largest(now)
         )
         group.add("transaction-size-max", "Records in the largest transaction.", self._transactions.largest)
         group.add("transaction-size-avg", "The average number of records in a transaction.", self._transactions.average)
@@ -243,8 +276,9 @@ class MeasuredSource(MeasuredTask):
         self._write.record(count, now)
 
     def record_dropped(self, count: int) -> None:
-        """Record dropped and failed records."""
-        self._dropped += count
+        """Record dropped and failed records. Thread-safe."""
+        with self._dropping:
+            self._dropped += count
 
     def record_transaction(self, size: int) -> None:
         """Record a committed transaction."""

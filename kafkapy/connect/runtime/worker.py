@@ -14,7 +14,7 @@ from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.callbacks import Callback
 from kafkapy.connect.herder.config_providers import make_providers
 from kafkapy.connect.herder.config_transformer import ProviderTransformer
-from kafkapy.connect.herder.infos import Config
+from kafkapy.connect.herder.infos import SINK, SOURCE, Config
 from kafkapy.connect.herder.override_policies import OverridePolicy
 from kafkapy.connect.plugins import Plugins, class_name_of
 from kafkapy.connect.runtime.client_configs import ClientConfigs
@@ -29,6 +29,7 @@ from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks, TaskRequest
 from kafkapy.connect.runtime.too_many_tasks import check_tasks_max
 from kafkapy.connect.runtime.worker_config import WorkerConfig
 from kafkapy.connect.runtime.worker_connector import WorkerConnector
+from kafkapy.connect.runtime.worker_metrics import MeasuredConnector
 from kafkapy.connect.runtime.worker_task import WorkerTask
 from kafkapy.connect.sink import TOPICS_CONFIG, TOPICS_REGEX_CONFIG, SinkConnector
 from kafkapy.connect.storage import (
@@ -91,6 +92,8 @@ class Worker:
         self._committer = SourceOffsetCommitter(config["offset.flush.interval.ms"])
         self._lock = threading.Lock()
         self._connectors: dict[str, WorkerConnector] = {}
+        self._measured: dict[str, MeasuredConnector] = {}
+        self._builder.worker_metrics.count_connectors(lambda: len(self._connectors))
         self._tasks: dict[ConnectorTaskId, WorkerTask] = {}
 
     # -- life
@@ -126,11 +129,13 @@ class Worker:
         if name in self._connectors:
             callback(ConnectException(f"Connector with name {name} already exists"), None)
             return
+        measured = MeasuredConnector(self.metrics, self._builder.worker_metrics.connectors, listener)
         try:
-            made = self._make_connector(name, config, context, listener)
+            made = self._make_connector(name, config, context, measured)
         except BaseException as error:
             log.error("Connector %s cannot be started", name, exc_info=error)
-            listener.on_failure(name, error)
+            measured.on_failure(name, error)
+            measured.close()
             callback(error, None)
             return
         with self._lock:
@@ -138,14 +143,15 @@ class Worker:
         if exists:
             callback(ConnectException(f"Connector with name {name} already exists"), None)
             return
+        self._measured[name] = measured
         made.transition_to(initial_state, callback)
         made.start()
 
-    def _make_connector(
-        self, name: str, config: Config, context: Any, listener: ConnectorStatusListener
-    ) -> WorkerConnector:
+    def _make_connector(self, name: str, config: Config, context: Any, listener: MeasuredConnector) -> WorkerConnector:
         connector = self.plugins.new_connector(config.get("connector.class") or "")
-        log.info("Made connector %s of %s, version %s", name, class_name_of(type(connector)), connector.version())
+        class_name, version = class_name_of(type(connector)), connector.version()
+        log.info("Made connector %s of %s, version %s", name, class_name, version)
+        listener.describe(name, class_name, SINK if isinstance(connector, SinkConnector) else SOURCE, version)
         if isinstance(connector, SinkConnector):
             return WorkerConnector(name, connector, config, context, listener)
         store = self._stores.for_connector(name, config)
@@ -207,6 +213,9 @@ class Worker:
             if not connector.await_shutdown(deadline - self.time.monotonic_ms()):
                 log.error("Connector %s does not stop and is given up; it may still use what it has opened", name)
                 connector.cancel()
+            measured = self._measured.pop(name, None)
+            if measured is not None:
+                measured.close()
 
     def _connector(self, name: str) -> WorkerConnector:
         found = self._connectors.get(name)
@@ -272,6 +281,7 @@ class Worker:
             task = self._make_task(request, task_config, build)
         except BaseException as error:
             log.error("Task %s cannot be started", id, exc_info=error)
+            self._builder.worker_metrics.task_failed_to_start(id)
             request.listener.on_failure(id, error)
             return False
         with self._lock:
@@ -322,7 +332,7 @@ class Worker:
 
     @property
     def metrics(self) -> ConnectMetrics:
-        """Return the metrics of the tasks."""
+        """Return the metrics of the worker, its connectors and tasks."""
         return self._builder.metrics
 
     def task_ids(self) -> list[ConnectorTaskId]:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import Any, cast
 
+from kafkapy.common.time import MockTime
+from kafkapy.connect.metrics_page import prometheus_kind, prometheus_name
+from kafkapy.connect.runtime.metrics import ConnectMetrics
+from kafkapy.connect.runtime.task_metrics import MeasuredSink, MeasuredSource
+from kafkapy.connect.runtime.worker_metrics import MeasuredConnector, RebalanceMetrics, WorkerMetrics
+from kafkapy.connect.storage import ConnectorTaskId
 from kafkapy.server.metrics.config import DEFAULT_MAX_SERIES
 from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric
 from kafkapy.server.metrics.table import SECTIONS
@@ -60,9 +67,20 @@ and service managers:
 """
 
 
+_CONNECT = """\
+## Connect workers
+A worker of Connect serves its metrics in the same way: `kafkapy.metrics.listener=localhost:9404` in its properties
+file. Values that are text, such as a state, are a label of a sample with the value 1. `/healthz` and `/readyz` are there,
+too; the latter says whether the worker has joined its group. Rates and maxima are those of the last minute.
+
+| metric | kind | labels | in Apache Kafka | meaning |
+| --- | --- | --- | --- | --- |"""
+
+
 def reference() -> str:
     """The page, as Markdown."""
-    return "\n".join([_INTRODUCTION, *(part for title, metrics in SECTIONS for part in _section(title, metrics))])
+    parts = [part for title, metrics in SECTIONS for part in _section(title, metrics)]
+    return "\n".join([_INTRODUCTION, *parts, _CONNECT, *_connect_rows(), ""])
 
 
 def _section(title: str, metrics: Iterable[BrokerMetric]) -> Iterable[str]:
@@ -73,6 +91,23 @@ def _section(title: str, metrics: Iterable[BrokerMetric]) -> Iterable[str]:
         labels = ", ".join(metric.labels)
         yield f"| `{metric.name}` | {metric.kind.value} | {labels} | {kafka} | {metric.doc} |"
     yield ""
+
+
+def _connect_rows() -> Iterable[str]:
+    metrics = ConnectMetrics(MockTime())
+    task = ConnectorTaskId("...", 0)
+    worker, listener = WorkerMetrics(metrics), cast(Any, None)
+    worker.count_connectors(lambda: 0)
+    RebalanceMetrics(metrics)
+    MeasuredConnector(metrics, worker.connectors, listener).describe("...", "", "", "")
+    MeasuredSource(task, metrics, listener, worker)
+    MeasuredSink(task, metrics, listener)
+    rows = {prometheus_name(name): name for name in metrics.read()}
+    for full, name in sorted(rows.items()):
+        tags = "".join(f",{tag}=..." for tag, _ in name.tags)
+        kafka = f"`kafka.connect:type={name.group}{tags} ({name.name})`"
+        labels = ", ".join(tag for tag, _ in name.tags)
+        yield f"| `{full}` | {prometheus_kind(name)} | {labels} | {kafka} | {name.description} |"
 
 
 if __name__ == "__main__":
