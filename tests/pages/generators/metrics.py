@@ -70,8 +70,8 @@ and service managers:
 _CONNECT = """\
 ## Connect workers
 A worker of Connect serves its metrics in the same way: `kafkapy.metrics.listener=localhost:9404` in its properties
-file. Values that are text, such as a state, are a label of a sample with the value 1. `/healthz` and `/readyz` are there,
-too; the latter says whether the worker has joined its group. Rates and maxima are those of the last minute.
+file. Values that are text, such as a state, are a label of a sample with the value 1. `/healthz` and `/readyz` are
+there, too; the latter says whether the worker has joined its group. Rates and maxima are those of the last minute.
 
 | metric | kind | labels | in Apache Kafka | meaning |
 | --- | --- | --- | --- | --- |"""
