@@ -115,7 +115,11 @@ class KStream(Generic[K, V]):
         required(predicate, "predicate")
         return KStream(stream_operators.filtered(self._handle, predicate, named, True))
 
-    def select_key(self, mapper: Callable[[K, V], Maybe[KR]], named: Named | None = None) -> KStream[KR, V]:
+    @overload
+    def select_key(self, mapper: Callable[[K, V], Awaitable[KR]], named: Named | None = None) -> KStream[KR, V]: ...
+    @overload
+    def select_key(self, mapper: Callable[[K, V], KR], named: Named | None = None) -> KStream[KR, V]: ...
+    def select_key(self, mapper: Callable[[K, V], Any], named: Named | None = None) -> KStream[Any, V]:
         """Change the keys. Grouping and joins then repartition the stream.
 
         Args:
@@ -136,10 +140,16 @@ class KStream(Generic[K, V]):
         return KStream(stream_operators.mapped(self._handle, mapper, named))
 
     @overload
-    def map_values(self, mapper: Callable[[V], Maybe[VR]], named: Named | None = None) -> KStream[K, VR]: ...
+    def map_values(self, mapper: Callable[[V], Awaitable[VR]], named: Named | None = None) -> KStream[K, VR]: ...
+    @overload
+    def map_values(self, mapper: Callable[[V], VR], named: Named | None = None) -> KStream[K, VR]: ...
     @overload
     def map_values(
-        self, mapper: Callable[[K, V], Maybe[VR]], named: Named | None = None, *, with_key: bool
+        self, mapper: Callable[[K, V], Awaitable[VR]], named: Named | None = None, *, with_key: bool
+    ) -> KStream[K, VR]: ...
+    @overload
+    def map_values(
+        self, mapper: Callable[[K, V], VR], named: Named | None = None, *, with_key: bool
     ) -> KStream[K, VR]: ...
     def map_values(
         self, mapper: Callable[..., Any], named: Named | None = None, *, with_key: bool = False
