@@ -34,6 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--soak-minutes", type=float, default=10, help="how long members heartbeat (default: 10)")
     group.addoption("--soak-operations", type=int, default=500, help="of each kind, three times (default: 500)")
     group.addoption("--fuzz-inputs", type=int, help="connections before authentication (default: 10000; short: 1000)")
+    group.addoption("--transactions", type=int, default=1000, help="of a captured database (default: 1000)")
     group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 

@@ -10,11 +10,13 @@ KAFKA: Final = "org.apache.kafka.connect."
 VERSION: Final = "3.9.1"
 """The version of Kafka's that they show."""
 _KAFKA: Final = KAFKA
+_POSTGRESQL: Final = "io.debezium.connector.postgresql."
 _HERE: Final = "kafkapy.connect."
 
 _CONNECTORS: Final = {
     f"{_KAFKA}file.FileStreamSinkConnector": "connectors.file.file_stream_sink:FileStreamSinkConnector",
     f"{_KAFKA}file.FileStreamSourceConnector": "connectors.file.file_stream_source:FileStreamSourceConnector",
+    f"{_POSTGRESQL}PostgresConnector": "connectors.postgresql.source_connector:PostgresConnector",
 }
 
 _OBJECTS: Final = {
@@ -50,6 +52,7 @@ _OTHERS: Final = {
 _TASKS: Final = {
     f"{_KAFKA}file.FileStreamSinkTask": "connectors.file.file_stream_sink:FileStreamSinkTask",
     f"{_KAFKA}file.FileStreamSourceTask": "connectors.file.file_stream_source:FileStreamSourceTask",
+    f"{_POSTGRESQL}PostgresConnectorTask": "connectors.postgresql.source_connector:PostgresConnectorTask",
 }
 
 _MIRROR: Final = {

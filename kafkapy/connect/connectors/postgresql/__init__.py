@@ -1,0 +1,1 @@
+"""Captures the changes of a PostgreSQL database (Debezium's `PostgresConnector`)."""

@@ -1,0 +1,157 @@
+"""Random changes of a PostgreSQL are captured while workers and the server are killed: tables made of the topics are equal."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kafkapy import KafkaConsumer
+from kafkapy.testing import KafkaCluster
+from system_tests.conftest import Note
+from system_tests.services import ROOT
+from tests.connect.connectors.postgresql.workload import TABLES, RebuiltTables, Workload, differences
+from tests.databases.postgresql import PostgresqlServer
+
+SECONDS = 900
+_JSON = "org.apache.kafka.connect.json.JsonConverter"
+_PREFIX = "captured"
+
+
+class CapturingWorker:
+    """A standalone worker with the connector; it is killed and started again on the same offsets."""
+
+    def __init__(self, bootstrap: str, server: PostgresqlServer, folder: Path) -> None:
+        self._folder = folder
+        converters = {f"{part}.converter": _JSON for part in ("key", "value", "header")}
+        plain = {f"{part}.converter.schemas.enable": "false" for part in ("key", "value", "header")}
+        self._orders = {
+            "worker": {
+                "bootstrap.servers": bootstrap,
+                "offset.flush.interval.ms": "200",
+                "offset.storage.file.filename": str(folder / "offsets"),
+                **converters,
+                **plain,
+            },
+            "name": "capture",
+            "kill": None,
+            "connector": {
+                "name": "capture",
+                "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+                "database.hostname": "127.0.0.1",
+                "database.port": str(server.port),
+                "database.user": "postgres",
+                "database.dbname": "postgres",
+                "topic.prefix": _PREFIX,
+                "skipped.operations": "none",
+                "retriable.restart.connector.wait.ms": "500",
+                "poll.interval.ms": "50",
+                **{key: value for key, value in plain.items() if key.startswith("header")},
+            },
+        }
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        with open(self._folder / "worker.log", "ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "kafkapy.connect.testing_worker"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                text=True,
+            )
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(self._orders) + "\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def log_text(self) -> str:
+        return (self._folder / "worker.log").read_text("utf-8", "replace")[-3000:]
+
+
+class RebuildingReader:
+    """Makes tables of the topics. Invariant: `events` counts what is applied."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.rebuilt, self.events = RebuiltTables(), 0
+        topics = [f"{_PREFIX}.public.{table}" for table in TABLES]
+        self._consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
+            *topics, bootstrap_servers=bootstrap, auto_offset_reset="earliest", metadata_max_age_ms=500
+        )
+
+    def read(self, wait_s: float) -> None:
+        for records in self._consumer.poll(timeout_ms=wait_s * 1000).values():
+            for record in records:
+                value = None if record.value is None else json.loads(record.value)
+                op, after = (None, None) if value is None else (value["op"], value["after"])
+                old = next((data for name, data in record.headers if name == "__debezium.oldkey"), None)
+                key = None if record.key is None else _only(record.key)
+                self.rebuilt.apply(record.topic, key, op, after, None if old is None else _only(old))
+                self.events += 1
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _read_some(reader: RebuildingReader, events: int, worker: CapturingWorker) -> None:
+    deadline, wanted = time.monotonic() + SECONDS / 2, reader.events + events
+    while reader.events < wanted:
+        assert time.monotonic() < deadline, worker.log_text()
+        reader.read(0.1)
+
+
+def _only(data: bytes) -> Any:
+    (value,) = json.loads(data).values()
+    return value
+
+
+@pytest.mark.timeout(SECONDS)
+def test_tables_made_of_topics_equal_the_source(
+    tmp_path: Path, kills: int, pytestconfig: pytest.Config, note: Note
+) -> None:
+    pytest.importorskip("psycopg2")
+    transactions: int = pytestconfig.getoption("--transactions")
+    random = Random(pytestconfig.getoption("--seed"))
+    with PostgresqlServer.private() as server, KafkaCluster() as cluster:
+        bootstrap = str(cluster.bootstrap_servers)
+        workload = Workload(server.dsn, random.randrange(1000))
+        workload.prepare()
+        worker, reader = CapturingWorker(bootstrap, server, tmp_path), RebuildingReader(bootstrap)
+        worker.start()
+        started = time.monotonic()
+        try:
+            for number in range(kills + 1):
+                share = transactions * (number + 1) // (kills + 1) - transactions * number // (kills + 1)
+                with ThreadPoolExecutor() as pool:
+                    writing = pool.submit(workload.run, share)
+                    _read_some(reader, random.randint(1, 2 * share), worker)
+                    worker.kill()
+                    worker.start()
+                    writing.result()
+            deadline = time.monotonic() + SECONDS / 2
+            while wrong := differences(server.dsn, reader.rebuilt):
+                assert time.monotonic() < deadline, f"{wrong}; {worker.log_text()}"
+                reader.read(0.5)
+        finally:
+            worker.kill()
+            reader.close()
+            workload.close()
+        note("transactions", transactions)
+        note("kills", kills)
+        note("events", reader.events)
+        note("seconds", round(time.monotonic() - started))
