@@ -2,8 +2,9 @@
 
 A broker starts on a free port with a data directory of its own, and the ZooKeeper that it needs in its process. Every line of
 the input files goes into a topic;
-a consumer group of two reads it back and commits; one member is killed and the other takes over; Spark counts the topic through
-the connector. Everything is compared with a direct count of the files.
+a consumer group of two reads it back and commits; one member is killed and the other takes over; an application of Streams
+counts lines while they come; Spark counts the topic through the connector. Everything is compared with a direct count of the
+files.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from examples.quickstart.counting import COUNTS, LINES, Counting
 from examples.quickstart.picture import draw, table
 from examples.quickstart.servers import Servers, step
 from examples.quickstart.sharing import Group, send
@@ -34,7 +36,7 @@ from examples.quickstart.source import (
 from examples.quickstart.spark_job import IDENTIFIERS, PACKAGES, count_with_spark
 from kafkapy.protocol.errors import KafkaError
 
-TOPIC = "quickstart-lines"
+TOPIC = LINES
 GROUP = "quickstart-readers"
 PARTITIONS = 4
 PICTURE = "quickstart.png"
@@ -132,12 +134,26 @@ def _check_space(files: list[SourceFile], directory: Path) -> None:
 def _main_job(files: list[SourceFile], servers: Servers) -> bool:
     step(f"Creating topic {TOPIC} with {PARTITIONS} partitions")
     servers.tool("topics", "--create", "--topic", TOPIC, "--partitions", str(PARTITIONS), "--replication-factor", "1")
-    same = _share(files, servers)
-    return _count(files, servers) and same
+    servers.tool("topics", "--create", "--topic", COUNTS, "--partitions", "1", "--replication-factor", "1")
+    step("Starting an application of Streams, which counts the lines of each file while they come")
+    counting = Counting(servers)
+    try:
+        sent, received = _share(files, servers)
+        counting.wait_for(_lines_of(sent))
+    finally:
+        counting.close()
+    counted = counting.counts == {name: lines for name, (lines, _) in sent.items()}
+    print(f"  sent      {_lines_of(sent):>10,} lines  sha256 {combined(sent)}")
+    print(f"  received  {_lines_of(received):>10,} lines  sha256 {combined(received)}")
+    print("  identical" if sent == received else "  THEY DIFFER")
+    print(
+        f"  Streams   {sum(counting.counts.values()):>10,} lines  {'the same in each file' if counted else 'NOT THE SAME'}"
+    )
+    return _count(files, servers) and sent == received and counted
 
 
-def _share(files: list[SourceFile], servers: Servers) -> bool:
-    """Producer and consumer group; did the group read what was sent?"""
+def _share(files: list[SourceFile], servers: Servers) -> tuple[Digests, Digests]:
+    """Producer and consumer group: return what was sent, and what the group read."""
     step(f"Starting a consumer group of two ({GROUP})")
     group = Group(servers.bootstrap, TOPIC, GROUP, 2)
     try:
@@ -167,10 +183,7 @@ def _share(files: list[SourceFile], servers: Servers) -> bool:
         servers.tool("consumer_groups", "--describe", "--group", GROUP)
     finally:
         group.close()
-    print(f"  sent      {_lines_of(sent):>10,} lines  sha256 {combined(sent)}")
-    print(f"  received  {_lines_of(received):>10,} lines  sha256 {combined(received)}")
-    print("  identical" if sent == received else "  THEY DIFFER")
-    return sent == received
+    return sent, received
 
 
 def _send(files: list[SourceFile], servers: Servers) -> Digests:
