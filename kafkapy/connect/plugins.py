@@ -199,10 +199,10 @@ class Plugins:
             self._add_entry_point(point, classes)
         for path in self._paths:
             if not os.path.isdir(path):
-                _add_module(path, classes)
+                add_module(path, classes)
         for extra in self._extra:
             classes[class_name_of(extra)] = extra
-        plugins = [plugin for name, found in classes.items() for plugin in _plugins_of(name, found)]
+        plugins = [plugin for name, found in classes.items() for plugin in plugins_of(name, found)]
         return sorted(plugins, key=lambda plugin: (plugin.class_name, plugin.type))
 
     def _add_entry_point(self, point: EntryPoint, classes: dict[str, type]) -> None:
@@ -216,7 +216,8 @@ class Plugins:
             self._names[point.name] = found
 
 
-def _plugins_of(name: str, found: type) -> list[Plugin]:
+def plugins_of(name: str, found: type) -> list[Plugin]:
+    """Return the plugins of a class, one of each of its kinds. `name`: Java's, or the import path."""
     version = _version_of(found)
     return [Plugin(name, kind, version, found) for kind, base in KINDS.items() if issubclass(found, base)]
 
@@ -234,18 +235,24 @@ def _version_of(found: type) -> str:
         return UNDEFINED
 
 
+def aliases_of(plugin: Plugin) -> tuple[str, str]:
+    """Return the short names of a plugin: without its package, and without the suffix of its kind."""
+    simple, suffix = _simple_name(plugin.class_name), _SUFFIXES[plugin.type]
+    at = simple.rfind(suffix)
+    return simple, simple[:at] if at > 0 else simple
+
+
 def _aliases_of(plugins: Iterable[Plugin]) -> dict[str, str]:
     """Return the short names, except those that two classes share."""
     names: dict[str, set[str]] = {}
     for plugin in plugins:
-        simple, suffix = _simple_name(plugin.class_name), _SUFFIXES[plugin.type]
-        at = simple.rfind(suffix)
-        for alias in (simple, simple[:at] if at > 0 else simple):
+        for alias in aliases_of(plugin):
             names.setdefault(alias, set()).add(plugin.class_name)
     return {alias: next(iter(found)) for alias, found in names.items() if len(found) == 1}
 
 
-def _add_module(path: str, classes: dict[str, type]) -> None:
+def add_module(path: str, classes: dict[str, type]) -> None:
+    """Add the plugins that a module defines, by name; a module that cannot be imported is logged."""
     try:
         module = import_module(path)
     except (ImportError, ValueError) as error:

@@ -39,6 +39,7 @@ FAMILIES = {
         ("connect-distributed", "Starts a Connect worker that shares its connectors with others."),
         ("connect-standalone", "Starts a Connect worker that is alone, with its connectors."),
         ("connect-mirror-maker", "Copies topics and groups between clusters (MirrorMaker 2)."),
+        ("connect-plugin-path", "Lists the plugins in folders and modules of `plugin.path`."),
         ("kafka-rest-start", "Starts the HTTP proxy."),
         ("kafka-rest-stop", "Stops HTTP proxies on this machine."),
         ("kafka-cluster-local", "Starts and stops a whole cluster on this machine."),
@@ -86,6 +87,10 @@ FAMILIES = {
     "Above the log": (
         ("kafkapy-schemas", "Checks, compares, publishes and compiles schemas in a folder."),
         ("kafkapy-bus", "Plans and applies topics that are declared in a folder."),
+        (
+            "kafkapy-connect",
+            "Plans and applies connectors that are declared in a folder; shows and changes their states.",
+        ),
         ("kafkapy-streams", "Runs an application of Streams in several processes."),
         ("kafkapy-warehouse", "Makes tables of events on Spark."),
     ),

@@ -31,6 +31,8 @@ TOOLS = {
     "replica_verification": "kafka-replica-verification.sh",
     "streams_application_reset": "kafka-streams-application-reset.sh",
     "streams": "kafkapy-streams.sh",
+    "connect_cli": "kafkapy-connect.sh",
+    "connect_plugin_path": "connect-plugin-path.sh",
     "transactions": "kafka-transactions.sh",
     "cluster_local": "kafka-cluster-local.sh",
 }
