@@ -45,17 +45,32 @@ class SinkRecordMaker:
         Raises:
             ConnectException: The conversion or a transform has failed.
         """
-        context = ProcessingContext(consumed)
-        converted = self._convert(context, consumed)
-        if converted is None:
-            return None
+        context = None
+        try:
+            converted = self._converted(consumed)
+        except Exception:
+            context = ProcessingContext(consumed)
+            retried = self._convert_with_retries(context, consumed)
+            if retried is None:
+                return None
+            converted = retried
         self.converted += 1
+        if self._chain.is_empty:
+            return converted
+        context = context or ProcessingContext(consumed)
         record = self._chain.apply(context, converted)
         if record is None or context.failed:
             return None
         return InternalSinkRecord.of(record, consumed)
 
-    def _convert(self, context: ProcessingContext, consumed: Consumed) -> InternalSinkRecord | None:
+    def _converted(self, consumed: Consumed) -> InternalSinkRecord:
+        topic, sent = consumed.topic, consumed.headers
+        key = self._key_converter.to_connect_data(topic, consumed.key, sent)
+        value = self._value_converter.to_connect_data(topic, consumed.value, sent)
+        return _record(consumed, key, value, self._headers(consumed) if sent else Headers())
+
+    def _convert_with_retries(self, context: ProcessingContext, consumed: Consumed) -> InternalSinkRecord | None:
+        """Convert a record that has failed once, with the retries and tolerance of the task's operator."""
         topic, sent = consumed.topic, consumed.headers
         run, keys, values = self._operator.execute, self._key_converter, self._value_converter
         key = run(context, lambda: keys.to_connect_data(topic, consumed.key, sent), Stage.KEY_CONVERTER, type(keys))

@@ -48,7 +48,11 @@ class TransformationStage:
 
 
 class TransformationChain:
-    """Applies transforms; the task's operator handles their errors."""
+    """Applies transforms; the task's operator handles their errors.
+
+    Attributes:
+        is_empty: There are none.
+    """
 
     def __init__(self, stages: Sequence[TransformationStage], operator: RetryWithToleranceOperator) -> None:
         """
@@ -58,6 +62,7 @@ class TransformationChain:
         """
         self._stages = stages
         self._operator = operator
+        self.is_empty = not stages
 
     def apply(self, context: ProcessingContext, record: R) -> R | None:
         """Return the transformed record; None: it was dropped, or has failed with an error in the context.
