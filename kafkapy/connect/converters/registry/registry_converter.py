@@ -114,6 +114,15 @@ class RegistryConverter(Converter):
             raise DataException("Found null value for non-optional schema")
         return False
 
+    def in_own_form(self, schema_id: int, found: RegistrySchema) -> RegistrySchema:
+        """Return a schema of the registry's in the form that `writer` takes.
+
+        Args:
+            schema_id: Its id.
+            found: As the registry shows it.
+        """
+        return found
+
     # -- conversions
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any, headers: Any = None) -> bytes | None:
@@ -134,16 +143,25 @@ class RegistryConverter(Converter):
         subject = self._strategy(topic, self._is_key, target.record_name)
         latest = self.registry.get_latest_version(subject)
         key = f"{subject}\0{latest.schema_id}", schema
-        return self._writers.get(key, lambda _: self._with_prefix(latest.schema_id, schema, latest.schema, target))
+        return self._writers.get(
+            key,
+            lambda _: self._with_prefix(
+                latest.schema_id, schema, self.in_own_form(latest.schema_id, latest.schema), target
+            ),
+        )
 
     def _new_writer(self, subject: str, schema: Schema | None) -> tuple[bytes, Write]:
         target = self._targets.get(schema, self.target)
         if self._parsed["use.latest.version"]:
             latest = self.registry.get_latest_version(subject)
-            return self._with_prefix(latest.schema_id, schema, latest.schema, target)
+            return self._with_prefix(
+                latest.schema_id, schema, self.in_own_form(latest.schema_id, latest.schema), target
+            )
         if self._parsed["use.schema.id"] >= 0:
             schema_id = int(self._parsed["use.schema.id"])
-            return self._with_prefix(schema_id, schema, self.registry.get_schema(schema_id, subject), target)
+            return self._with_prefix(
+                schema_id, schema, self.in_own_form(schema_id, self.registry.get_schema(schema_id, subject)), target
+            )
         normalize = self._parsed["normalize.schemas"]
         if self._parsed["auto.register.schemas"]:
             schema_id = self.registry.register_schema(subject, target.schema, normalize)
