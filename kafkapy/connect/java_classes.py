@@ -114,6 +114,7 @@ _PREDICATES: Final = {
 _FOREIGN: Final = {
     "io.confluent.connect.avro.AvroConverter": "converters.avro.avro_converter:AvroConverter",
     "io.confluent.connect.json.JsonSchemaConverter": "converters.jsonschema.json_schema_converter:JsonSchemaConverter",
+    "io.confluent.connect.protobuf.ProtobufConverter": "converters.protobuf.protobuf_converter:ProtobufConverter",
     "io.debezium.transforms.ByLogicalTableRouter": "transforms.debezium.by_logical_table_router:ByLogicalTableRouter",
     "io.debezium.transforms.ExtractNewRecordState": "transforms.debezium.extract_new_record_state:ExtractNewRecordState",
     "io.debezium.transforms.outbox.EventRouter": "transforms.debezium.event_router:EventRouter",

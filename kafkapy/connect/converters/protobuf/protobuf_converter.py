@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
@@ -21,6 +21,7 @@ from kafkapy.schemas.types import Schema as RegistrySchema
 if TYPE_CHECKING:
     from kafkapy.connect.converters.protobuf.proto_values import ProtoValues
 
+T = TypeVar("T")
 _BOOLEAN: Final = ConfigType.BOOLEAN
 _ROWS: Final[tuple[Row, ...]] = (
     ("enhanced.protobuf.schema.support", _BOOLEAN, False, "Whether names of schemas have their package."),
@@ -147,7 +148,7 @@ def _has_message(file: Any, name: str) -> bool:
         return False
 
 
-def _with_packages(make: Callable[[], Any]) -> Any:
+def _with_packages(make: Callable[[], T]) -> T:
     try:
         return make()
     except ModuleNotFoundError as error:
