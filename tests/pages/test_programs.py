@@ -73,6 +73,7 @@ RUNS = {
     "README.md: kafkapy 1": Run(("0", "b'hello'")),
     "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned"), is_stopped=True),
     "clients.md: The Python clients 1": Run(("'events'",)),
+    "connect_data.md: Dataclasses 1": Run(("9.50 True", "2024-02-29T00:00:00+00:00")),
     "clients.md: Producer 1": Run(("0", "0")),
     "clients.md: Producer 2": Run(("0 0 3",)),
     "clients.md: Producer 3": Run(("100 records moved",), 100),
