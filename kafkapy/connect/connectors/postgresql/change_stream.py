@@ -68,7 +68,7 @@ class ChangeStream:
     """The state of the replication stream.
 
     Invariant: `position` is that of the last event that was emitted or filtered out; `_begin` is the transaction whose messages
-    are being received, None between two; `_seen` counts the events of it.
+    are being received, None between two; `_seen` counts the events of it. `_shown_commit` is what `source.sequence` has.
 
     Args:
         settings: What is captured.
@@ -96,6 +96,7 @@ class ChangeStream:
         self._tables: dict[int, CapturedTable | None] = {}
         self._begin: PgBegin | None = None
         self._commit_lsn = resume.commit_lsn
+        self._shown_commit = None if resume.xid is None else resume.commit_lsn
         self._seen = 0
         self._first_lsn = 0
         self._counts: Counter[TableId] = Counter()
@@ -135,7 +136,7 @@ class ChangeStream:
 
     def _commit(self, commit: PgCommit) -> list[CapturedRecord]:
         records = self._transaction_record("END") if self._counts and not self._replay.is_done else []
-        self._commit_lsn = max(self._commit_lsn, commit.end_lsn)
+        self._commit_lsn = self._shown_commit = max(self._commit_lsn, commit.end_lsn)
         self._begin = None
         self._ledger.passed(commit.end_lsn)
         return records
@@ -170,7 +171,8 @@ class ChangeStream:
             is_new = self._next_event(lsn)
             kind = TableId("", message.prefix)
             return self._emit(is_new, kind, lsn, lambda origins: [self._events.message(message, origins)])
-        origins = Origins(self.position.commit_us, message.lsn, self._commit_lsn, None)
+        self._shown_commit = message.lsn
+        origins = Origins(self.position.commit_us, message.lsn, message.lsn, None)
         return [self._records.record(self._events.message(message, origins), self.position.offset())]
 
     def _next_event(self, lsn: int) -> bool:
@@ -188,15 +190,19 @@ class ChangeStream:
         if is_first:
             self._first_lsn = lsn
         self._counts[table] += 1
-        if not is_new:
+        if not is_new and not self._settings["provide.transaction.metadata"]:
             return []
         order = (self._counts.total(), self._counts[table])
         origins = Origins(
-            begin.commit_us, lsn, self._commit_lsn, begin.xid, order=order, transaction=self._transaction_id
+            begin.commit_us, lsn, self._shown_commit, begin.xid, order=order, transaction=self._transaction_id
         )
+        events = make(origins)
+        # A changed key is a delete and a create, which count as two.
+        self._counts[table] += sum(event.value is not None for event in events) - 1
+        if not is_new:
+            return []
         before = self._transaction_record("BEGIN") if is_first else []
         self.position = StreamPosition(self._commit_lsn, lsn, begin.xid, self._seen, begin.commit_us)
-        events = make(origins)
         # A change of a key is three records: only after the last one of them is the change done.
         partial = StreamPosition(self._commit_lsn, lsn, begin.xid, self._seen - 1, begin.commit_us)
         places = [partial] * (len(events) - 1) + [self.position]
@@ -218,7 +224,7 @@ class ChangeStream:
         if status == "END":
             counts = [
                 Struct(COUNT_SCHEMA, {"data_collection": str(table), "event_count": count})
-                for table, count in sorted(self._counts.items())
+                for table, count in self._counts.items()
             ]
             value.put("event_count", self._counts.total()).put("data_collections", counts)
             place = self.position

@@ -67,6 +67,7 @@ COUNT_SCHEMA: Final = (
 MESSAGE_BLOCK_SCHEMA: Final = (
     SchemaBuilder(Type.STRUCT)
     .name("io.debezium.connector.postgresql.Message")
+    .version(1)
     .field("prefix", OPTIONAL_STRING_SCHEMA)
     .field("content", SchemaBuilder(Type.BYTES).optional().build())
     .build()
@@ -109,8 +110,6 @@ MESSAGE_VALUE_SCHEMA: Final = (
     .version(1)
     .field("op", STRING_SCHEMA)
     .field("ts_ms", OPTIONAL_INT64_SCHEMA)
-    .field("ts_us", OPTIONAL_INT64_SCHEMA)
-    .field("ts_ns", OPTIONAL_INT64_SCHEMA)
     .field("source", SOURCE_SCHEMA)
     .field("transaction", TRANSACTION_BLOCK_SCHEMA)
     .field("message", MESSAGE_BLOCK_SCHEMA)

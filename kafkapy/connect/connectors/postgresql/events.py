@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from kafkapy.connect.connectors.postgresql.event_schemas import (
@@ -67,6 +67,13 @@ class Origins:
     order: tuple[int, int] | None = None
     transaction: str = ""
 
+    def next(self) -> Origins:
+        """Return the origins of a second event of the same change."""
+        if self.order is None:
+            return self
+        total, own = self.order
+        return replace(self, order=(total + 1, own + 1))
+
 
 class ChangeEventFactory:
     """Makes the events of changes.
@@ -117,7 +124,7 @@ class ChangeEventFactory:
             if old_key != key:
                 new_headers = Headers().add_header(Header(NEW_KEY, table.key_schema, key))
                 old_headers = Headers().add_header(Header(OLD_KEY, table.key_schema, old_key))
-                created = self._event(table, key, "c", None, after, origins, old_headers)
+                created = self._event(table, key, "c", None, after, origins.next(), old_headers)
                 return [*self._delete(table, old_key, before, origins, new_headers), created]
         return [self._event(table, key, "u", before, after, origins)]
 
@@ -139,7 +146,7 @@ class ChangeEventFactory:
     ) -> list[ChangeEvent]:
         events = [self._event(table, key, "d", before, None, origins, headers)]
         if self._has_tombstones:
-            events.append(ChangeEvent(table.topic, table.key_schema, key, None, None))
+            events.append(ChangeEvent(table.topic, table.key_schema, key, None, None, headers and headers.duplicate()))
         return events
 
     def truncate(self, table: CapturedTable, origins: Origins) -> ChangeEvent:
@@ -175,7 +182,9 @@ class ChangeEventFactory:
     def _filled(self, value: Struct, op: str, source: Struct, origins: Origins) -> Struct:
         now = self._now_ns()
         value.put("source", source).put("op", op)
-        value.put("ts_ms", now // 1_000_000).put("ts_us", now // 1000).put("ts_ns", now)
+        value.put("ts_ms", now // 1_000_000)
+        if value.schema.field("ts_ns") is not None:
+            value.put("ts_us", now // 1000).put("ts_ns", now)
         if self._has_transactions and origins.order is not None:
             total, own = origins.order
             block = {"id": origins.transaction, "total_order": total, "data_collection_order": own}

@@ -123,10 +123,10 @@ class TablesSnapshot:
         marker = "true"
         if following is None:
             marker = "last"
-        elif following.table is not table:
-            marker = "last_in_data_collection"
         elif is_first:
             marker = "first"
+        elif following.table is not table:
+            marker = "last_in_data_collection"
         elif row.is_first_of_table:
             marker = "first_in_data_collection"
         width = len(table.relation.columns)

@@ -271,7 +271,7 @@ class ValueTypes:
         digits = time_precision(modifier)
         return self._named(
             semantic.ZONED_TIMESTAMP,
-            lambda text: iso_timestamp(parse_timestamp_us(text), digits),
+            lambda text: text if text.endswith("infinity") else iso_timestamp(parse_timestamp_us(text), digits),
             iso_timestamp(0, digits),
         )
 
