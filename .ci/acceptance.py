@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -181,6 +182,24 @@ class Group:
         return passes
 
 
+class ConnectGroup(Group):
+    """A program that compares a Connect worker of this clone with Apache's; it starts both on the cluster."""
+
+    def run(self) -> None:
+        worker = f"{shlex.quote(sys.executable)} -m kafkapy.tools.connect.connect_distributed {{props}}"
+        self.lines = _output_of(
+            self.program, "--bootstrap", self.bootstrap, "--b", f"env PYTHONPATH={REPOSITORY} {worker}"
+        )
+        self.failed = {
+            line.split(":")[0].removeprefix("FAIL "): line for line in self.lines if line.startswith("FAIL ")
+        }
+
+    def _passes_alone(self, check: str) -> bool:
+        """The cases of these programs build on each other: none is tried alone."""
+        print(self.failed[check], flush=True)
+        return False
+
+
 def run_side_by_side(*lanes: list[Group]) -> None:
     """Run the groups of each lane one after the other, the lanes at the same time: most of the checks wait."""
     with ThreadPoolExecutor(len(lanes)) as executor:
@@ -226,7 +245,9 @@ def main(kit: Path) -> int:
         kit / path / "run.sh" for path in ("java/jvm-clients", "clients/kafka-python", "clients/confluent")
     )
     with Servers() as servers:
-        one, other = (servers.broker(cluster, 0, replication=1, min_isr=1) for cluster in ("one", "other"))
+        one, other, connect = (
+            servers.broker(cluster, 0, replication=1, min_isr=1) for cluster in ("one", "other", "connect")
+        )
         three = [
             servers.broker("three", id, replication=3, min_isr=2, **{"broker.rack": f"rack{id}"}, **THREE_BROKERS)
             for id in range(3)
@@ -237,8 +258,12 @@ def main(kit: Path) -> int:
             Group("librdkafka", librdkafka, other),
             Group("Java clients, three brokers", java, ",".join(three), "@multi"),
         ]
-        run_side_by_side(first, second)
-        passed = [group.report() for group in (*first, *second)]
+        third: list[Group] = [
+            ConnectGroup("Connect, REST", kit / "connect/rest.sh", connect),
+            ConnectGroup("Connect, pipelines", kit / "connect/pipelines.py", connect),
+        ]
+        run_side_by_side(first, second, third)
+        passed = [group.report() for group in (*first, *second, *third)]
         if not all(passed):
             servers.last_words()
     print("acceptance: passed" if all(passed) else "acceptance: FAILED")

@@ -89,6 +89,7 @@ def _options(entry: KeyEntry, trusted: KeyStore | None, properties: Mapping[str,
         certificate=certificates[0],
         extraCertChain=certificates[1:],
         trustRoot=None if roots is None else ssl.trustRootFromCertificates(roots),
+        acceptableProtocols=[b"http/1.1"],  # without it, handshakes of clients with ALPN fail
     )
     if client_auth == "REQUESTED":
         options.requireCertificate = False

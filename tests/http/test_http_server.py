@@ -177,6 +177,8 @@ async def test_tls(tmp_path: Path) -> None:
     try:
         context = ssl.create_default_context(cafile=str(pem))
         assert (await server.ask("GET", "/", tls=context))[0] == 200
+        context.set_alpn_protocols(["h2", "http/1.1"])  # as curl
+        assert (await server.ask("GET", "/", tls=context))[0] == 200
     finally:
         await server.stop()
 

@@ -51,7 +51,7 @@ class ConnectRestConfig(NamedTuple):
             raise ConfigException.invalid("rest.advertised.listener", scheme, "http or https is expected")
         return cls(
             http,
-            None if admin is None else parse_listeners(admin),
+            None if admin is None else parse_listeners(admin) if admin.strip() else [],
             properties.get("rest.advertised.host.name") or None,
             None if port is None else int(port),
             scheme,
