@@ -11,6 +11,8 @@ from kafkapy.common.time import SystemTime, Time
 from kafkapy.connect.config.config_def import ConfigValue
 from kafkapy.connect.errors import BadRequestException, ConnectException, NotFoundException
 from kafkapy.connect.herder.callbacks import Callback, WorkStage
+from kafkapy.connect.herder.config_reload import restarter
+from kafkapy.connect.herder.config_transformer import ProviderTransformer
 from kafkapy.connect.herder.infos import (
     SINK,
     SOURCE,
@@ -87,6 +89,10 @@ class AbstractHerder(ABC):
         """Return the current stage of the herder's thread."""
 
     @abstractmethod
+    def restart_connector(self, connector: str, callback: Callback, delay_ms: int = 0) -> Any:
+        """Restart a connector without its tasks; `callback` gets the error."""
+
+    @abstractmethod
     def _raw_config(self, connector: str) -> Config | None: ...
 
     @abstractmethod
@@ -100,6 +106,9 @@ class AbstractHerder(ABC):
         return self._ready
 
     def _start_services(self) -> None:
+        transformer = self.worker.config_transformer
+        if isinstance(transformer, ProviderTransformer):
+            transformer.reloads.restart = restarter(self.restart_connector)
         self.worker.start()
         self.status_store.start()
         self.config_store.start()

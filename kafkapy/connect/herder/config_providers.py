@@ -17,6 +17,24 @@ log = logging.getLogger("kafkapy.connect.herder")
 _MOST_BYTES = 8 * 1024 * 1024
 
 
+class ConfigData(dict[str, str]):
+    """Values of a config provider that expire.
+
+    Args:
+        values: Key -> value.
+        ttl_ms: After this time connectors with these values are restarted, unless their `config.action.reload` is none.
+            None: they do not expire.
+
+    Example:
+        >>> ConfigData({"password": "s"}, 60_000)["password"]
+        's'
+    """
+
+    def __init__(self, values: Mapping[str, str], ttl_ms: int | None = None) -> None:
+        super().__init__(values)
+        self.ttl_ms = ttl_ms
+
+
 class ConfigProvider:
     """Base class of config providers; a worker instantiates them without arguments (Kafka's `ConfigProvider`)."""
 
@@ -24,7 +42,7 @@ class ConfigProvider:
         """Receive the configs `config.providers.NAME.param.*`, without that prefix. Raises ConfigException."""
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """Return the values of those keys that exist.
+        """Return the values of those keys that exist; `ConfigData` if they expire.
 
         Args:
             path: The part between provider and key; empty if there is none.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kafkapy.connect.herder.config_providers import ConfigProvider
+from kafkapy.connect.herder.config_providers import ConfigData, ConfigProvider
+from kafkapy.connect.herder.config_reload import ConfigReloads
 from kafkapy.connect.herder.task_configs import VARIABLE
 
 
@@ -20,12 +21,25 @@ class ProviderTransformer:
         {'password': 's', 'x': '${env::NO}'}
     """
 
-    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
-        """`providers`: name in `config.providers` -> provider."""
+    def __init__(self, providers: Mapping[str, ConfigProvider], reloads: ConfigReloads | None = None) -> None:
+        """
+        Args:
+            providers: Name in `config.providers` -> provider.
+            reloads: Restarts connectors whose values expire. Default: its own.
+        """
+        self.reloads = reloads or ConfigReloads()
         self._providers = providers
 
     def __call__(self, connector: str | None, config: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return the config with variables replaced. Raises ConfigException."""
+        """Return the config with variables replaced.
+
+        Args:
+            connector: The connector that is restarted when values expire. None: there is none.
+            config: The config.
+
+        Raises:
+            ConfigException: A provider cannot read its values.
+        """
         wanted: dict[tuple[str, str], set[str]] = {}
         for value in config.values():
             for match in VARIABLE.finditer(value or ""):
@@ -38,6 +52,10 @@ class ProviderTransformer:
             for (provider, path), keys in wanted.items()
         }
 
+        if connector is not None:
+            ttls = [data.ttl_ms for data in found.values() if isinstance(data, ConfigData) and data.ttl_ms is not None]
+            self.reloads.plan(connector, config, min(ttls, default=None))
+
         def value_of(match: re.Match[str]) -> str:
             provider, path, key = match[1], match[3] or "", match[4]
             return found.get((provider, path), {}).get(key, match[0])
@@ -45,5 +63,6 @@ class ProviderTransformer:
         return {name: None if value is None else VARIABLE.sub(value_of, value) for name, value in config.items()}
 
     def close(self) -> None:
+        self.reloads.close()
         for provider in self._providers.values():
             provider.close()

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkapy.common.config_def import ConfigException
-from kafkapy.connect.herder.config_providers import ConfigProvider, make_providers
+from kafkapy.connect.herder.config_providers import ConfigData, ConfigProvider, make_providers
+from kafkapy.connect.herder.config_reload import ConfigReloads, restarter
 from kafkapy.connect.herder.config_transformer import ProviderTransformer
 
 JAVA = "org.apache.kafka.common.config.provider."
@@ -80,3 +83,53 @@ def test_variables_of_the_environment_may_be_limited(monkeypatch: pytest.MonkeyP
 def test_a_provider_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(ConfigException):
         make_providers({"config.providers": "x", "config.providers.x.class": name})
+
+
+class Lease(ConfigProvider):
+    """Its values expire; the path is the time in ms."""
+
+    def get(self, path: str, keys: object) -> ConfigData:
+        return ConfigData({"k": "v"}, int(path) if path else None)
+
+
+class FakeAlarm:
+    def __init__(self, seconds: float, action: Callable[[], None]) -> None:
+        self.seconds, self.action, self.state = seconds, action, "made"
+
+    def start(self) -> None:
+        self.state = "started"
+
+    def cancel(self) -> None:
+        self.state = "cancelled"
+
+
+def test_a_connector_is_restarted_when_the_first_of_its_values_expires() -> None:
+    alarms: list[FakeAlarm] = []
+    restarted: list[str] = []
+
+    def make(seconds: float, action: Callable[[], None]) -> FakeAlarm:
+        alarms.append(FakeAlarm(seconds, action))
+        return alarms[-1]
+
+    leases = ProviderTransformer({"lease": Lease()}, ConfigReloads(make))
+    leases.reloads.restart = restarted.append
+    config = {"a": "${lease:5000:k}", "b": "${lease:3000:k}", "c": "${lease::k}"}
+    assert leases("orders", config) == {"a": "v", "b": "v", "c": "v"}
+    leases("orders", config)  # the same values once more: a plan replaces the earlier one
+    assert [(alarm.seconds, alarm.state) for alarm in alarms] == [(3, "cancelled"), (3, "started")]
+    leases(None, config)
+    leases("quiet", {**config, "config.action.reload": "NONE"})
+    leases("lasting", {"c": "${lease::k}"})
+    assert len(alarms) == 2
+    alarms[1].action()
+    assert restarted == ["orders"]
+    leases("orders", config)
+    leases.close()
+    assert alarms[2].state == "cancelled"
+
+
+def test_a_restart_that_fails_is_logged() -> None:
+    def refuse(connector: str, told: Callable[..., Any]) -> None:
+        told(ValueError(f"{connector} is elsewhere"), None)
+
+    restarter(refuse)("orders")
