@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.connect")
 
+_RESOLVED = "config.providers"
+"""The worker has replaced the variables in its configs, so that its clients need no config providers."""
+
 
 def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) -> Arguments:
     """Return the arguments of a Python client.
@@ -34,7 +37,7 @@ def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) 
         >>> arguments_for(java_clients.PRODUCER, {"acks": "all", "group.id": "connect"})
         {'acks': 'all'}
     """
-    known = {name: _text(value) for name, value in configs.items() if name in table and value is not None}
+    known = _known(table, configs)
     arguments, warnings = arguments_of(table, known)
     for warning in warnings:
         log.debug("%s", warning)
@@ -61,9 +64,15 @@ def make_admin(configs: Mapping[str, object]) -> AdminClient:
     """Create an admin client; it is not thread-safe. Raises KafkaError."""
     from kafkapy.admin.client import AdminClient
 
-    return AdminClient.from_properties(
-        {name: _text(value) for name, value in configs.items() if name in ADMIN and value is not None}
-    )
+    return AdminClient.from_properties(_known(ADMIN, configs))
+
+
+def _known(table: Mapping[str, Property], configs: Mapping[str, object]) -> dict[str, str]:
+    return {
+        name: _text(value)
+        for name, value in configs.items()
+        if name in table and value is not None and name != _RESOLVED
+    }
 
 
 def _text(value: object) -> str:

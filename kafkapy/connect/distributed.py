@@ -11,6 +11,7 @@ from kafkapy.common.time import SystemTime
 from kafkapy.connect.clients import make_admin, make_producer
 from kafkapy.connect.connect_process import ConnectProcess
 from kafkapy.connect.group.worker_member import GroupShare, WorkerGroupMember
+from kafkapy.connect.herder.config_transformer import resolve_worker_configs
 from kafkapy.connect.herder.distributed_config import DistributedConfig
 from kafkapy.connect.herder.distributed_herder import DistributedHerder
 from kafkapy.connect.herder.override_policies import OverridePolicy, make_policy
@@ -47,6 +48,7 @@ class DistributedProcess(ConnectProcess):
         Raises:
             ConfigException: A property is wrong.
         """
+        properties = resolve_worker_configs(properties)
         self._config = DistributedConfig.of(properties)
         self._policy = make_policy(self._config["connector.client.config.override.policy"])
         super().__init__(properties, self._config["plugin.path"] or (), reactor)

@@ -10,6 +10,7 @@ from kafkapy.connect.connect_process import ConnectProcess
 from kafkapy.connect.connector_files import read_connector_file
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.callbacks import FutureCallback
+from kafkapy.connect.herder.config_transformer import resolve_worker_configs
 from kafkapy.connect.herder.override_policies import make_policy
 from kafkapy.connect.herder.standalone_herder import StandaloneHerder
 from kafkapy.connect.runtime.file_offset_store import FileOffsetStore
@@ -33,6 +34,7 @@ class StandaloneProcess(ConnectProcess):
         Raises:
             ConfigException: A property is wrong.
         """
+        properties = resolve_worker_configs(properties)
         self._config = StandaloneConfig.of(properties)
         self._policy = make_policy(self._config["connector.client.config.override.policy"])
         self._files = list(connector_files)

@@ -5,9 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kafkapy.connect.herder.config_providers import ConfigData, ConfigProvider
+from kafkapy.connect.herder.config_providers import ConfigData, ConfigProvider, make_providers
 from kafkapy.connect.herder.config_reload import ConfigReloads
 from kafkapy.connect.herder.task_configs import VARIABLE
+
+
+def resolve_worker_configs(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return a worker's configs, with the variables in them replaced by values of its own `config.providers`.
+
+    Args:
+        properties: The worker's.
+
+    Raises:
+        ConfigException: A provider is wrong, or cannot read its values.
+
+    Example:
+        >>> import os
+        >>> os.environ["DOC_SERVERS"] = "a:9092"
+        >>> provider = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+        >>> configs = {"config.providers": "env", "config.providers.env.class": provider}
+        >>> resolve_worker_configs({**configs, "bootstrap.servers": "${env::DOC_SERVERS}"})["bootstrap.servers"]
+        'a:9092'
+    """
+    transformer = ProviderTransformer(make_providers(properties))
+    try:
+        return {name: value for name, value in transformer(None, properties).items() if value is not None}
+    finally:
+        transformer.close()
 
 
 class ProviderTransformer:

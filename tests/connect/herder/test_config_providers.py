@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from kafkapy.clients import java_clients
 from kafkapy.common.config_def import ConfigException
+from kafkapy.connect.clients import arguments_for
 from kafkapy.connect.herder.config_providers import ConfigData, ConfigProvider, make_providers
 from kafkapy.connect.herder.config_reload import ConfigReloads, restarter
-from kafkapy.connect.herder.config_transformer import ProviderTransformer
+from kafkapy.connect.herder.config_transformer import ProviderTransformer, resolve_worker_configs
 
 JAVA = "org.apache.kafka.common.config.provider."
 
@@ -133,3 +135,18 @@ def test_a_restart_that_fails_is_logged() -> None:
         told(ValueError(f"{connector} is elsewhere"), None)
 
     restarter(refuse)("orders")
+
+
+def test_a_workers_clients_need_no_config_providers() -> None:
+    configs: dict[str, object] = {"config.providers": "file", "acks": "all"}
+    assert arguments_for(java_clients.PRODUCER, configs) == {"acks": "all"}
+
+
+def test_variables_in_a_workers_own_configs_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "p.properties").write_text("password=s3cret\n")
+    configs = {
+        "config.providers": "file",
+        "config.providers.file.class": f"{JAVA}FileConfigProvider",
+        "ssl.key.password": f"${{file:{tmp_path}/p.properties:password}}",
+    }
+    assert resolve_worker_configs(configs)["ssl.key.password"] == "s3cret"
