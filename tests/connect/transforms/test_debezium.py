@@ -98,6 +98,17 @@ def test_older_settings_still_decide() -> None:
     assert rewriting.apply(DELETED).value["__deleted"] == "true" and rewriting.apply(TOMBSTONE) is None
 
 
+def test_rewriting_writes_defaults_for_nulls() -> None:
+    city = SchemaBuilder(Type.STRING).optional().default("none").build()
+    row = SchemaBuilder(Type.STRUCT).name("R").optional().field("city", city).build()
+    event = _event("c", after={}, row=row)
+    assert _unwrap().apply(event).value.get_without_default("city") is None
+    rewriting = _unwrap(delete_tombstone_handling_mode="rewrite")
+    assert rewriting.apply(event).value.get_without_default("city") == "none"
+    keeping = _unwrap(delete_tombstone_handling_mode="rewrite", replace_null_with_default="false")
+    assert keeping.apply(event).value.get_without_default("city") is None
+
+
 def test_fields_and_headers_are_added() -> None:
     transform = _unwrap(add_fields="op,source.ts_ms,table:name,absent", add_headers="op,table")
     found = transform.apply(CREATED)

@@ -98,7 +98,7 @@ class ByLogicalTableRouter(Transformation):
 
 
 def _values(struct: Struct) -> dict[str, Any]:
-    return {field.name: struct.get_without_default(field.name) for field in struct.schema.fields}
+    return {field.name: struct.get(field.name) for field in struct.schema.fields}
 
 
 def _renamed(key: tuple[Schema, str, bool]) -> Schema:

@@ -17,7 +17,14 @@ from kafkapy.connect.errors import DataException
 from kafkapy.connect.records import ConnectRecord
 from kafkapy.connect.transforms.debezium.envelopes import FieldReference, is_envelope
 from kafkapy.connect.transforms.replace_field import ReplaceFieldOnKey, ReplaceFieldOnValue
-from kafkapy.connect.transforms.requirements import SCHEMAS_KEPT, copied_basics, require_struct
+from kafkapy.connect.transforms.requirements import (
+    SCHEMAS_KEPT,
+    USE_DEFAULTS,
+    copied_basics,
+    define_use_defaults,
+    field_value,
+    require_struct,
+)
 from kafkapy.connect.transforms.transformation import R, Transformation
 
 log = logging.getLogger("kafkapy.connect.debezium")
@@ -40,6 +47,7 @@ class ExtractNewRecordState(Transformation):
         add.fields, add.headers: Fields of the event that are added: `op`, `source.ts_ms`, `table:name`. Default: none.
         add.fields.prefix, add.headers.prefix: Default: `__`.
         route.by.field: The row's field with the topic. Default: the topic stays.
+        replace.null.with.default: Whether the rewriting modes write the default of a column for null. Default: true.
         drop.fields.header.name: Header with a list of fields that are removed; `drop.fields.from.key` (false) from the key,
             too; `drop.fields.keep.schema.compatible` (true): only optional ones. Default: none.
 
@@ -56,7 +64,7 @@ class ExtractNewRecordState(Transformation):
 
     java_class = "io.debezium.transforms.ExtractNewRecordState"
     version = "undefined"
-    _DEFINITIONS = (
+    _DEFINITIONS = define_use_defaults(
         ConfigDef()
         .define(
             "delete.tombstone.handling.mode",
@@ -91,6 +99,7 @@ class ExtractNewRecordState(Transformation):
         self._drops_tombstones = parsed["drop.tombstones"] if is_legacy else self._mode != "rewrite-with-tombstone"
         self._fields = [FieldReference.of(each, parsed["add.fields.prefix"]) for each in parsed["add.fields"]]
         self._headers = [FieldReference.of(each, parsed["add.headers.prefix"]) for each in parsed["add.headers"]]
+        self._use_defaults: bool = parsed[USE_DEFAULTS]
         self._route: str = parsed["route.by.field"]
         self._drop_header: str = parsed["drop.fields.header.name"]
         self._drops_from_key: bool = parsed["drop.fields.from.key"]
@@ -129,7 +138,7 @@ class ExtractNewRecordState(Transformation):
         schema = self._schemas.get((row.schema, event.schema, self._rewrites), self._extended)
         made = Struct(schema)
         for field in row.schema.fields:
-            made.put(field.name, row.get_without_default(field.name))
+            made.put(field.name, field_value(row, field, self._rewrites and self._use_defaults))
         if self._rewrites:
             made.put(_DELETED, "true" if is_deleted else "false")
         for reference in self._fields:

@@ -73,10 +73,14 @@ def _of_integer(node: int) -> Schema:
 
 
 def _of_array(name: str, node: list[Any], keeps_nulls: bool) -> Schema | None:
+    if not node:
+        return None
     found = [_schema(name, each, keeps_nulls) for each in node if each is not None]
     schemas = [each for each in found if each is not None]
     if not schemas:
-        return OPTIONAL_BYTES_SCHEMA if keeps_nulls else None
+        if not keeps_nulls:
+            raise DataException(f"The array {name} has only nulls")
+        schemas = [OPTIONAL_BYTES_SCHEMA]
     if any(each.type is not schemas[0].type for each in schemas):
         wide = {Type.INT32: 0, Type.INT64: 1, Type.FLOAT64: 2}
         if not all(each.type in wide for each in schemas):
@@ -88,13 +92,15 @@ def _of_array(name: str, node: list[Any], keeps_nulls: bool) -> Schema | None:
 
 
 def _merged(name: str, schemas: list[Schema]) -> Schema:
+    if all(each == schemas[0] for each in schemas):
+        return schemas[0]
     fields: dict[str, Schema] = {}
     for schema in schemas:
         for field in schema.fields:
             known = fields.setdefault(field.name, field.schema)
             if known.type is not field.schema.type:
                 raise DataException(f"The field {field.name} of the array {name} has values of different types")
-    builder = SchemaBuilder(Type.STRUCT).name(name).optional()
+    builder = SchemaBuilder(Type.STRUCT).name(name)
     for key, each in fields.items():
         builder.field(key, each)
     return builder.build()
