@@ -278,6 +278,15 @@ def test_values_go_through_the_registry(server: RegistryServer) -> None:
     assert converter.from_connect_data("orders", None, None) is None
 
 
+def test_versions_are_not_needed_for_reading(server: RegistryServer) -> None:
+    converter = _made(server)
+    data = converter.from_connect_data("t", INT32_SCHEMA, 5)
+    converter.registry.get_schema(1)
+    server.state.failures.append((404, {"error_code": 404, "message": "no such path"}))
+    found = converter.to_connect_data("t", data)
+    assert found.value == 5 and found.schema is not None and found.schema.version is None
+
+
 def test_subjects_follow_the_strategy(server: RegistryServer) -> None:
     strategy = "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
     converter = _made(server, value_subject_name_strategy=strategy)

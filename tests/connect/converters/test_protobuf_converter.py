@@ -118,6 +118,18 @@ def test_values_go_through_the_registry(server: RegistryServer) -> None:
     assert converter.from_connect_data("orders", None, None) is None
 
 
+def test_versions_of_a_message_are_told_apart(server: RegistryServer) -> None:
+    converter = _made(server)
+    first, second = _struct("V", {"a": INT32_SCHEMA}), _struct("V", {"a": INT32_SCHEMA, "b": STRING_SCHEMA})
+    written = [
+        converter.from_connect_data("versions", first, Struct(first, {"a": 1})),
+        converter.from_connect_data("versions", second, Struct(second, {"a": 2, "b": "x"})),
+    ]
+    read = [converter.to_connect_data("versions", data) for data in written * 2]
+    assert [(each.value["a"], each.schema.version if each.schema else None) for each in read] == [(1, 1), (2, 2)] * 2
+    assert read[1].value["b"] == "x"
+
+
 def test_primitives_are_wrapped(server: RegistryServer) -> None:
     converter = _made(server)
     data = converter.from_connect_data("words", STRING_SCHEMA, "héllo")

@@ -20,6 +20,7 @@ from kafkapy.connect.data.logical import big_integer_bytes, date_to_days, time_t
 from kafkapy.connect.data.numbers import float32
 from kafkapy.connect.data.scalars import Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Schema, Type
+from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct, fits_type
 from kafkapy.connect.errors import DataException
 
@@ -27,13 +28,14 @@ _Field = descriptor_pb2.FieldDescriptorProto
 _UNSIGNED_32: Final = (_Field.TYPE_UINT32, _Field.TYPE_FIXED32)
 _UNSIGNED_64: Final = (_Field.TYPE_UINT64, _Field.TYPE_FIXED64)
 _INTEGERS: Final = {Type.INT8: (Int8, 8), Type.INT16: (Int16, 16), Type.INT32: (Int32, 32), Type.INT64: (Int64, 64)}
+_SHAPES: Final = 1_000
 _EPOCH: Final = dt.date(1970, 1, 1)
 
 
 class ProtoValues:
     """Converts values.
 
-    Invariant: `_shapes` has what is known of each message that was seen, by its full name.
+    Invariant: `_shapes` has what is known of messages by their descriptors: versions of a message differ.
 
     Args:
         options: The converter's settings.
@@ -41,13 +43,10 @@ class ProtoValues:
 
     def __init__(self, options: ProtobufOptions) -> None:
         self._options = options
-        self._shapes: dict[str, MessageShape] = {}
+        self._shapes = SchemaCache[Any, MessageShape](_SHAPES)
 
     def _shape(self, message: Any) -> MessageShape:
-        found = self._shapes.get(message.full_name)
-        if found is None:
-            found = self._shapes[message.full_name] = MessageShape(message, self._options)
-        return found
+        return self._shapes.get(message, lambda each: MessageShape(each, self._options))
 
     # -- to messages
 

@@ -24,6 +24,7 @@ Write = Callable[[Any], bytes]
 Read = Callable[[bytes], SchemaAndValue]
 """Bytes behind the id of the schema -> value."""
 _STATUS_RETRIED = (408, 429)
+_NO_VERSIONS = (403, 404, 405)
 
 
 class Target(NamedTuple):
@@ -202,7 +203,14 @@ class RegistryConverter(Converter):
         """The version that the schema has in the subject; without a subject's name the first that it has."""
         if isinstance(schema_id, str):
             return None
-        found = self.registry.get_schema_versions(schema_id)
+        try:
+            found = self.registry.get_schema_versions(schema_id)
+        except SchemaRegistryError as error:
+            if (
+                error.http_status_code in _NO_VERSIONS
+            ):  # a registry that does not tell; the value can be read all the same
+                return None
+            raise
         return next((version for name, version in found if subject in ("", name)), None)
 
     def _check_type(self, schema: RegistrySchema, schema_id: int | str) -> None:
