@@ -82,14 +82,20 @@ class Capture:
 
     def connect(self) -> None:
         """Connect, and begin or continue. Raises LostConnection, ConnectException."""
+        self.disconnect()
         self._session = self._database.connect()
         self._catalog = PgCatalog(self._session, self._settings)
         version = self._catalog.check_server()
         self._catalog.ensure_publication()
+        if self._settings.snapshot_mode == "initial_only":
+            # Without a slot: nothing would ever confirm it, and the server would keep its log.
+            self._progress = self._progress or SnapshotProgress(self._catalog.current_lsn())
+            self._start_snapshot(self._progress, None)
+            return
         exported = self._prepare_slot(self._catalog)
         if self._progress is not None:
             self._start_snapshot(self._progress, exported)
-        elif self._position is not None and not self.is_finished:
+        elif self._position is not None:
             self._start_stream(version, self._position)
         self._is_first_connection = False
 
@@ -189,7 +195,7 @@ class Capture:
         lsn = self._snapshot.progress.lsn
         self._snapshot, self._progress, self._position = None, None, StreamPosition(lsn, lsn, None, None)
         log.info("The snapshot is complete")
-        if not self.is_finished and self._catalog is not None:
+        if self._settings.snapshot_mode != "initial_only" and self._catalog is not None:
             self._start_stream(self._catalog.check_server(), self._position)
 
     def _read_stream(self, limit: int, deadline: float, found: list[CapturedRecord]) -> None:

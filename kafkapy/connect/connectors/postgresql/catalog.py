@@ -180,6 +180,10 @@ class PgCatalog:
             )
         return SlotState(parse_lsn(lsn))
 
+    def current_lsn(self) -> int:
+        """Return the server's place in its log."""
+        return parse_lsn(self._session.rows("SELECT pg_current_wal_lsn()")[0][0])
+
     def check_server(self) -> int:
         """Return the server's version, such as 150004. Raises ConnectException unless it decodes its log."""
         rows = self._session.rows("SELECT current_setting('wal_level'), current_setting('server_version_num')")

@@ -98,6 +98,7 @@ def _define_streaming(table: _ConfigTable) -> None:
     table.number("heartbeat.interval.ms", 0, 0, "How often a record is written to the heartbeat topic; 0: never.")
     table.text("heartbeat.action.query", None, "SQL that is run with each heartbeat.")
     table.text("topic.heartbeat.prefix", "__debezium-heartbeat", "Start of the heartbeat topic's name.")
+    table.text("heartbeat.topics.prefix", None, "The older name of topic.heartbeat.prefix.")
 
 
 def _define_snapshot(table: _ConfigTable) -> None:

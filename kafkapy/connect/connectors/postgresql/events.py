@@ -117,8 +117,9 @@ class ChangeEventFactory:
     def _update(self, table: CapturedTable, change: PgUpdate, origins: Origins) -> list[ChangeEvent]:
         old = change.old if change.old is not None else change.key
         before = None if old is None else table.row(old)
-        after = table.row(change.new, change.old)
-        key = self._new_key(table, change)
+        new = _completed(table, change)
+        after = table.row(new)
+        key = table.key_of(new)
         if old is not None and table.knows_key(change.old is not None):
             old_key = table.key_of(old)
             if old_key != key:
@@ -127,14 +128,6 @@ class ChangeEventFactory:
                 created = self._event(table, key, "c", None, after, origins.next(), old_headers)
                 return [*self._delete(table, old_key, before, origins, new_headers), created]
         return [self._event(table, key, "u", before, after, origins)]
-
-    @staticmethod
-    def _new_key(table: CapturedTable, change: PgUpdate) -> Struct | None:
-        """The key; a large value in it that is unchanged is taken from the old row."""
-        row, old = change.new, change.old
-        if old is not None and UNCHANGED in row:
-            row = tuple(before if text is UNCHANGED else text for text, before in zip(row, old, strict=True))
-        return table.key_of(row)
 
     def _delete(
         self,
@@ -209,3 +202,17 @@ class ChangeEventFactory:
             "lsn": origins.lsn,
         }
         return Struct(SOURCE_SCHEMA, values)
+
+
+def _completed(table: CapturedTable, change: PgUpdate) -> Row:
+    """The new row, with the large values that are unchanged as far as the old row, or the old key, has them."""
+    if UNCHANGED not in change.new:
+        return change.new
+    old = change.old if change.old is not None else change.key
+    if old is None:
+        return change.new
+    columns = zip(change.new, old, table.relation.columns, strict=True)
+    is_full = change.old is not None
+    return tuple(
+        before if text is UNCHANGED and (is_full or column.is_key) else text for text, before, column in columns
+    )

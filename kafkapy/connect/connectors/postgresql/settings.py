@@ -141,7 +141,7 @@ class CaptureSettings:
 
     @property
     def heartbeat_topic(self) -> str:
-        return f"{self['topic.heartbeat.prefix']}.{self.prefix}"
+        return f"{self['heartbeat.topics.prefix'] or self['topic.heartbeat.prefix']}.{self.prefix}"
 
     def schema_name(self, name: str) -> str:
         """Return the name of a schema, adjusted if the config says so."""

@@ -94,16 +94,13 @@ class CapturedTable:
         self.envelope = envelope_schema(f"{name}.Envelope", self.value_schema)
         self._identity = _identity(relation)
 
-    def row(self, row: Row, old: Row | None = None) -> Struct:
-        """Return a row; `old` has the values that the row lacks because they are unchanged. Raises ConnectException."""
+    def row(self, row: Row) -> Struct:
+        """Return a row. Raises ConnectException."""
         if len(row) != len(self.relation.columns):
             raise ConnectException(f"A row of {self.id} has {len(row)} columns instead of {len(self.relation.columns)}")
         struct = Struct(self.value_schema)
         for column in self.columns:
-            text = row[column.place]
-            if text is UNCHANGED and old is not None:
-                text = old[column.place]
-            struct.put(column.field, column.value(text))
+            struct.put(column.field, column.value(row[column.place]))
         return struct
 
     def key_of(self, row: Row) -> Struct | None:
@@ -153,7 +150,9 @@ def _key(
         raise ConnectException(f"message.key.columns has columns that {table} lacks: {', '.join(missing)}")
     if not names:
         names, identity = facts.primary_key, _identity(relation)
-        if relation.replica_identity == "i" and not identity.issuperset(names):
+        # DEFAULT: the primary key as it was, while the catalog may have a later one. INDEX: deletes have these columns only.
+        is_other = identity != set(names) if relation.replica_identity == "d" else not identity.issuperset(names)
+        if relation.replica_identity in "di" and is_other:
             names = tuple(column.name for column in relation.columns if column.name in identity)
     return tuple(by_name[name] for name in names if name in by_name)
 

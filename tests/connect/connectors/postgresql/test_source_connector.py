@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("psycopg2")
 
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.testing import ConnectorTest, Kill
+from kafkapy.testing import KafkaCluster
 from tests.connect.connectors.postgresql.captured import CaptureWorld, header, ops, plain, position
 from tests.databases.postgresql import PostgresqlServer
 from tests.waiting import wait_until
@@ -289,3 +291,62 @@ def test_wrong_options_are_refused(world: CaptureWorld) -> None:
     for name, value in (("signal.data.collection", "a.b"), ("column.mask.hash.x", "y"), ("skipped.operations", "x")):
         with pytest.raises(ConnectException, match=name.split(".")[0]), world.running(**{name: value}):
             pass
+
+
+def test_tables_are_only_read(world: CaptureWorld) -> None:
+    world.sql("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a VALUES (1), (2)")
+    with world.running(snapshot_mode="initial_only") as run:
+        assert ops(run.until(2)) == [("r", 1), ("r", 2)]
+        run.poll()
+    assert world.sql("SELECT slot_name FROM pg_replication_slots") == []
+    with world.running(snapshot_mode="initial_only") as run:
+        assert run.poll() == []
+
+
+def test_changes_without_a_snapshot(world: CaptureWorld) -> None:
+    world.sql("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+    with world.running(snapshot_mode="never") as run:
+        run.poll()
+        world.sql("INSERT INTO a VALUES (2)")
+        assert ops(run.until(1)) == [("c", 2)]
+
+
+def test_a_worker_that_is_killed_continues(world: CaptureWorld) -> None:
+    world.sql("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a SELECT generate_series(1, 40)")
+    config = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        **world.config,
+        "max.batch.size": "7",
+        "transforms": "op",
+        "transforms.op.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
+        "transforms.op.field": "op",
+    }
+    with KafkaCluster(topics="shop.public.a") as cluster:
+        test = ConnectorTest(cluster.bootstrap_servers)
+        delivered = test.source(config, "shop.public.a", [b"r"] * 40, [Kill("poll", 3)])
+        delivered.check()
+        assert len(delivered.repeated) <= 3 * 7
+
+
+def test_a_large_key_is_known_where_it_did_not_change(world: CaptureWorld) -> None:
+    world.sql("CREATE TABLE a (id text PRIMARY KEY, n int)", "ALTER TABLE a ALTER id SET STORAGE EXTERNAL")
+    key = "k" * 2500
+    world.sql(f"INSERT INTO a VALUES ('{key}', 1)")
+    with world.running() as run:
+        run.until(1)
+        world.sql("UPDATE a SET n = 2")
+        updated = run.until(2)[1]
+    assert ops([updated]) == [("u", key)]
+    assert plain(updated.value["after"]) == {"id": key, "n": 2}
+
+
+def test_a_key_is_known_though_the_table_has_changed_since(world: CaptureWorld) -> None:
+    world.sql("CREATE TABLE a (id int PRIMARY KEY)", "CREATE TABLE b (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+    with world.running() as run:
+        run.until(1)
+        world.sql(
+            "INSERT INTO a VALUES (2)", "INSERT INTO b VALUES (3)", "ALTER TABLE a RENAME id TO key", "DROP TABLE b"
+        )
+        world.sql("INSERT INTO a VALUES (4)")
+        records = run.until(4)[1:]
+    assert [plain(record.key) for record in records] == [{"id": 2}, {"id": 3}, {"key": 4}]
