@@ -63,6 +63,6 @@ hot=$("$bin/python" -c 'from kafkapy.compiled import HOT_MODULES; print(*sorted(
 # shellcheck disable=SC2086  # several directories
 step "the hot paths as plain Python" env KAFKAPY_COMPILED=0 "$bin/python" -m pytest -n 2 -m "not integration" tests/coordinator $hot
 wait $compilation || true  # it says why; then the tests run as plain Python
-step "all tests" "$bin/python" -m pytest -n 2 --dist loadfile
+step "all tests" "$bin/python" -m pytest -n 3 --dist loadfile
 step "system tests" bin/run-system-tests.sh --short
 finish
