@@ -150,7 +150,8 @@ def test_each_record_is_copied_once(world: World, pytestconfig: pytest.Config, n
     done: Counter[str] = Counter()
     ended: list[str] = []
     producers = [
-        AckedProducer(cluster.bootstrap, TOPIC, PARTITIONS, records_per_second=200).start() for cluster in world.clusters.values()
+        AckedProducer(cluster.bootstrap, TOPIC, PARTITIONS, records_per_second=200).start()
+        for cluster in world.clusters.values()
     ]
     wait_until(lambda: any(numbers(world.clusters["B"], f"A.{TOPIC}")), 60, "A is copied to B")
     wait_until(lambda: any(numbers(world.clusters["A"], f"B.{TOPIC}")), 60, "B is copied to A")

@@ -111,7 +111,7 @@ _PREDICATES: Final = {
     for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
 }
 
-_FOREIGN: Final = {
+FOREIGN: Final = {
     "io.confluent.connect.avro.AvroConverter": "converters.avro.avro_converter:AvroConverter",
     "io.confluent.connect.json.JsonSchemaConverter": "converters.jsonschema.json_schema_converter:JsonSchemaConverter",
     "io.confluent.connect.protobuf.ProtobufConverter": "converters.protobuf.protobuf_converter:ProtobufConverter",
@@ -132,7 +132,7 @@ TRANSFORMS: Final = tuple(_TRANSFORMS)
 PREDICATES: Final = tuple(_PREDICATES)
 """Kafka's names of the predicates."""
 _OTHER_CONNECTORS: Final = tuple(name for name in _OTHERS if name.endswith("Connector"))
-ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *MIRROR_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES, *_FOREIGN)
+ALL: Final = (*_CONNECTORS, *_OTHER_CONNECTORS, *MIRROR_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES, *FOREIGN)
 """The names of all plugins."""
 
 
@@ -157,7 +157,7 @@ def class_of(name: str) -> type[Any]:
         **_CONVERTERS,
         **_TRANSFORMS,
         **_PREDICATES,
-        **_FOREIGN,
+        **FOREIGN,
     }.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")

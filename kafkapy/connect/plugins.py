@@ -127,8 +127,8 @@ class Plugins:
         return other
 
     def classes(self, kind: str) -> Sequence[type]:
-        """Return name -> class for one of `KINDS`."""
-        return [plugin.plugin_class for plugin in self._of_kind(kind)]
+        """Return the classes of one of `KINDS` that a config recommends: Kafka's, and those of installed packages."""
+        return [plugin.plugin_class for plugin in self._of_kind(kind) if plugin.class_name not in java_classes.FOREIGN]
 
     def list(self) -> Sequence[Plugin]:
         """Return all plugins, sorted by kind and name."""

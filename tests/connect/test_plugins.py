@@ -80,3 +80,12 @@ def test_a_module_of_plugin_path_is_listed() -> None:
 
 def test_classes_of_a_kind() -> None:
     assert TopicNameMatches in Plugins().classes("predicate")
+
+
+def test_configs_recommend_classes_of_kafka_and_of_packages() -> None:
+    plugins = Plugins(connectors=[OrdersConnector])
+    listed = {plugin.class_name for plugin in plugins.list()}
+    recommended = {found.__name__ for found in plugins.classes("transformation")}
+    assert "kafkapy.connect.transforms.Expression" in listed
+    assert "ExpressionTransform" not in recommended and "RegexRouter" in recommended
+    assert OrdersConnector in plugins.classes("source")

@@ -37,6 +37,7 @@ log = logging.getLogger("kafkapy.connect.herder")
 _RECONFIGURE_BACKOFF_MS = 250
 _RECONFIGURE_BACKOFF_MAX_MS = 60_000
 _KEY_GRACE_MS = 60_000
+_FENCE_PATIENCE_MS = 60_000
 _NEVER_MS = 365 * 86_400_000
 
 
@@ -390,15 +391,30 @@ class DistributedHerder(HerderMachine):
     def _fence_before(self, task: ConnectorTaskId) -> None:
         """Wait, on the task's thread, until earlier tasks are fenced. Raises ConnectException."""
         fenced: FutureCallback[None] = FutureCallback()
+        self._fence_with_retry(task, fenced, self._now(), 0)
+        _result(fenced, "Failed to perform round of zombie fencing")
+
+    def _fence_with_retry(self, task: ConnectorTaskId, fenced: Callback, asked_ms: int, attempt: int) -> None:
+        """Have the leader fence earlier tasks. It may be starting, or be another one soon: then ask again for a while."""
+
+        def done(error: BaseException | None, _: Any) -> None:
+            owned = self.assignment is not None and task in self.assignment.tasks
+            if not (owned and _is_of_a_changing_leader(error) and self._now() < asked_ms + _FENCE_PATIENCE_MS):
+                fenced(error, None)
+                return
+            self.add_request(
+                lambda: self._fence_with_retry(task, fenced, asked_ms, attempt + 1),
+                fenced,
+                _RECONFIGURE_BACKOFF_MS * 2 ** min(attempt, 4),
+            )
 
         def tried(error: BaseException | None, _: Any) -> None:
             if isinstance(error, NotLeaderException):
-                self._to_leader(f"connectors/{quote(task.connector, safe='')}/fence", "PUT", None, fenced)
+                self._to_leader(f"connectors/{quote(task.connector, safe='')}/fence", "PUT", None, done)
             else:
-                fenced(error, None)
+                done(error, None)
 
         self.add_request(lambda: self._fence(task.connector, tried), tried)
-        _result(fenced, "Failed to perform round of zombie fencing")
 
     def _verify_ownership(self, task: ConnectorTaskId, generation: int | None) -> None:
         """Check, on the task's thread, that this worker still owns the task. Raises ConnectException."""
@@ -637,6 +653,13 @@ def _logged(what: str) -> Callback:
             log.error("%s failed: %s", what, error)
 
     return told
+
+
+def _is_of_a_changing_leader(error: BaseException | None) -> bool:
+    """Return whether the leader could not be reached, has no session key yet or another one, or is none any more."""
+    if not isinstance(error, ConnectRestException):
+        return False
+    return error.status in (403, 409, 503) or isinstance(error.__cause__, OSError)
 
 
 def _result(outcome: FutureCallback[None], text: str) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from kafkapy.connect.storage import (
     TaskStatus,
 )
 from tests.connect.herder.cluster import ME, OneWorker
+from tests.waiting import wait_until
 
 TASK = ConnectorTaskId("a", 0)
 
@@ -239,6 +242,44 @@ def test_a_task_with_exactly_once_support_is_fenced_before_it_starts() -> None:
     one.turn()
     fenced.result(timeout_s=5)
     assert one.herder.config_store.snapshot().task_count_record("a") == 1
+
+
+def _fencing_by_a_leader_that_answers(error: ConnectRestException) -> tuple[OneWorker, Future[None]]:
+    """A worker that is not the leader, whose task waits for fencing."""
+    one = OneWorker(exactly_once_source=True)
+    one.create()
+    one.member.leader = "other"
+    one.member.request_rejoin()
+    one.turn()
+    one.client.error = error
+    fencing = ThreadPoolExecutor(1).submit(one.worker.checks[0])
+    turn_until(one, lambda: bool(one.client.sent))
+    return one, fencing
+
+
+def turn_until(one: OneWorker, condition: Callable[[], bool]) -> None:
+    def turned() -> bool:
+        one.time.sleep(0.1)
+        one.turn()
+        return condition()
+
+    wait_until(turned)
+
+
+def test_a_task_waits_for_a_leader_that_starts() -> None:
+    one, fencing = _fencing_by_a_leader_that_answers(ConnectRestException(503, "still starting up"))
+    assert not fencing.done()
+    one.client.error = None
+    turn_until(one, fencing.done)
+    fencing.result()
+    assert one.client.sent[-1][0].endswith("connectors/a/fence")
+
+
+def test_a_task_does_not_wait_for_a_fencing_that_fails() -> None:
+    one, fencing = _fencing_by_a_leader_that_answers(ConnectRestException(500, "not authorized"))
+    turn_until(one, fencing.done)
+    with pytest.raises(ConnectRestException, match="not authorized"):
+        fencing.result()
 
 
 def test_new_tasks_end_a_fencing_that_runs() -> None:
