@@ -26,6 +26,12 @@ _OBJECTS: Final = {
     "io.confluent.connect.azure.blob.AzureBlobStorageSink": "AzureBlobStorageSink",
     "io.confluent.connect.hdfs3.Hdfs3Sink": "Hdfs3Sink",
 }
+_SQL: Final = {
+    "io.confluent.connect.jdbc.JdbcSourceConnector": "connectors.sql.sql_source:JdbcSourceConnector",
+    "io.confluent.connect.jdbc.source.JdbcSourceTask": "connectors.sql.sql_source:JdbcSourceTask",
+    "io.confluent.connect.jdbc.JdbcSinkConnector": "connectors.sql.sql_sink:JdbcSinkConnector",
+    "io.confluent.connect.jdbc.sink.JdbcSinkTask": "connectors.sql.sql_sink:JdbcSinkTask",
+}
 _OTHERS: Final = {
     **{
         f"{java}{kind}": f"connectors.objects.object_sink:{name}{kind}"
@@ -46,6 +52,7 @@ _OTHERS: Final = {
             ("com.redis.kafka.connect.RedisStreamSource", "redis_stream_source:RedisStreamSource"),
         )
     },
+    **_SQL,
 }
 """Connectors of others and of kafkapy's own, and their tasks."""
 

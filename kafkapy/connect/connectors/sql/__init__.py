@@ -1,0 +1,1 @@
+"""Rows of SQL databases to topics, and records of topics to rows."""
