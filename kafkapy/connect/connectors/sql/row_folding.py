@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from kafkapy.connect.connectors.sql.record_layout import RowChange
 
 
-class Fold(NamedTuple):
+class FoldedChanges(NamedTuple):
     """What is done to a table, in this order.
 
     Attributes:
@@ -20,7 +20,7 @@ class Fold(NamedTuple):
     rows: list[Mapping[str, Any]]
 
 
-def fold(changes: Iterable[RowChange], *, only_existing: bool) -> Fold:
+def fold(changes: Iterable[RowChange], *, only_existing: bool) -> FoldedChanges:
     """Return what the changes of keyed rows come to.
 
     Args:
@@ -29,7 +29,7 @@ def fold(changes: Iterable[RowChange], *, only_existing: bool) -> Fold:
 
     Example:
         >>> fold([], only_existing=False)
-        Fold(deleted=[], rows=[])
+        FoldedChanges(deleted=[], rows=[])
     """
     deleted: dict[tuple[Any, ...], None] = {}
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -40,7 +40,7 @@ def fold(changes: Iterable[RowChange], *, only_existing: bool) -> Fold:
         elif not (only_existing and change.key in deleted):
             earlier = rows.pop(change.key, {})
             rows[change.key] = {**earlier, **change.row}
-    return Fold(list(deleted), list(rows.values()))
+    return FoldedChanges(list(deleted), list(rows.values()))
 
 
 def runs(changes: Iterable[RowChange]) -> list[list[RowChange]]:

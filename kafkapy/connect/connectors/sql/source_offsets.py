@@ -16,7 +16,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _PER_SECOND: Final = 1_000_000
 
 
-class Position(NamedTuple):
+class RowPosition(NamedTuple):
     """How far a table has been read.
 
     Attributes:
@@ -24,7 +24,7 @@ class Position(NamedTuple):
         moment: The last timestamp, in UTC; None: none yet.
 
     Example:
-        >>> Position(5).as_offset(), Position.of({"incrementing": 5}).number
+        >>> RowPosition(5).as_offset(), RowPosition.of({"incrementing": 5}).number
         ({'incrementing': 5}, 5)
     """
 
@@ -32,7 +32,7 @@ class Position(NamedTuple):
     moment: dt.datetime | None = None
 
     @classmethod
-    def of(cls, offset: Mapping[str, Any] | None) -> Position:
+    def of(cls, offset: Mapping[str, Any] | None) -> RowPosition:
         """Read a stored offset. Raises ConnectException if it is none of this connector's."""
         if not offset:
             return cls()

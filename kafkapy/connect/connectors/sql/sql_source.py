@@ -15,7 +15,7 @@ from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.sql.extras import require
 from kafkapy.connect.connectors.sql.names import TableName
 from kafkapy.connect.connectors.sql.source_config import SOURCE_CONFIG_DEF, TABLES_CONFIG, parse_source_config
-from kafkapy.connect.connectors.sql.source_offsets import Position, partitions_of
+from kafkapy.connect.connectors.sql.source_offsets import RowPosition, partitions_of
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -74,14 +74,14 @@ class JdbcSourceTask(SourceTask):
             self._readers.append(TableReader(database, known, table, position, self._stopping.wait))
         database.connection().rollback()
 
-    def _stored_position(self, table: TableName | None) -> Position:
+    def _stored_position(self, table: TableName | None) -> RowPosition:
         found = self.context.offset_storage_reader().offsets(partitions_of(table))
         offset = next((each for each in found if each is not None), None)
-        position = Position.of(offset)
+        position = RowPosition.of(offset)
         initial = self._config["timestamp.initial"]
         if position.moment is None and initial is not None:
             ms = int(time.time() * 1000) if initial == -1 else initial
-            position = Position(position.number, Position.of({"timestamp": ms}).moment)
+            position = RowPosition(position.number, RowPosition.of({"timestamp": ms}).moment)
         return position
 
     def poll(self) -> list[SourceRecord] | None:
@@ -195,7 +195,7 @@ class JdbcSourceConnector(SourceConnector):
         for partition, offset in offsets:
             if not partition or not ({"table", "query"} & set(partition)):
                 raise ConnectException("Partition objects should contain the key 'table' or 'query'")
-            Position.of(offset)
+            RowPosition.of(offset)
         return True
 
     def _watch(self, stopping: threading.Event) -> None:

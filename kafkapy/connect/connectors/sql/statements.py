@@ -13,7 +13,7 @@ from kafkapy.connect.connectors.sql.column_schemas import ColumnTypes, as_moment
 from kafkapy.connect.connectors.sql.database import ColumnInfo, Database
 from kafkapy.connect.connectors.sql.names import TableName, quoted
 from kafkapy.connect.connectors.sql.source_config import zone_of
-from kafkapy.connect.connectors.sql.source_offsets import Position
+from kafkapy.connect.connectors.sql.source_offsets import RowPosition
 from kafkapy.connect.errors import ConnectException
 
 _NOW = {
@@ -26,7 +26,7 @@ _NOW = {
 _SQLITE_FORMAT = "%Y-%m-%d %H:%M:%f"
 
 
-class Bounds(NamedTuple):
+class RowBounds(NamedTuple):
     """Up to where rows are read.
 
     Attributes:
@@ -90,19 +90,19 @@ class SourceStatement:
                 "Make it NOT NULL, or set validate.non.null=false."
             )
 
-    def upper_bounds(self, position: Position) -> Bounds | None:
+    def upper_bounds(self, position: RowPosition) -> RowBounds | None:
         """Return up to where rows could be read by now; None if there are no new ones."""
         connection = self._database.connection()
         if self._mode != "incrementing":
-            return Bounds(moment=self._now(connection) - self._delay)
+            return RowBounds(moment=self._now(connection) - self._delay)
         number = sa.column(quoted(self._number_name, self._always))
         greatest = connection.execute(sa.select(sa.func.max(number)).select_from(self._source())).scalar()
         if greatest is None or (position.number is not None and greatest <= position.number):
             connection.rollback()
             return None
-        return Bounds(number=int(greatest))
+        return RowBounds(number=int(greatest))
 
-    def execute(self, position: Position, bounds: Bounds | None, size: int) -> Any:
+    def execute(self, position: RowPosition, bounds: RowBounds | None, size: int) -> Any:
         """Execute the statement.
 
         Args:
@@ -159,7 +159,7 @@ class SourceStatement:
             columns.append(column)
         return sa.select(*columns).select_from(self._source())
 
-    def _conditions(self, position: Position, bounds: Bounds) -> list[Any]:
+    def _conditions(self, position: RowPosition, bounds: RowBounds) -> list[Any]:
         number: Any = sa.column(quoted(self._number_name, self._always))
         if self._mode == "incrementing":
             after = [] if position.number is None else [number > position.number]

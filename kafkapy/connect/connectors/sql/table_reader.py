@@ -11,8 +11,8 @@ from kafkapy.connect.connectors.sql.late_commits import OpenTransactions
 from kafkapy.connect.connectors.sql.names import TableName
 from kafkapy.connect.connectors.sql.query_columns import query_columns
 from kafkapy.connect.connectors.sql.source_config import zone_of
-from kafkapy.connect.connectors.sql.source_offsets import Position, partition_of
-from kafkapy.connect.connectors.sql.statements import Bounds, SourceStatement
+from kafkapy.connect.connectors.sql.source_offsets import RowPosition, partition_of
+from kafkapy.connect.connectors.sql.statements import RowBounds, SourceStatement
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import Struct
@@ -45,7 +45,7 @@ class TableReader:
         database: Database,
         config: Mapping[str, Any],
         table: TableName | None,
-        position: Position,
+        position: RowPosition,
         pause: Callable[[float], bool],
     ) -> None:
         self.table = table
@@ -64,7 +64,7 @@ class TableReader:
         warn_after_s = config["late.commit.warning.ms"] / 1000
         self._open = OpenTransactions(database, table, by_time, warn_after_s, pause)
         self._statement = SourceStatement(database, config, table)
-        self._bounds: Bounds | None = None
+        self._bounds: RowBounds | None = None
         self._rows: Iterator[Any] | None = None
         self._next: Any = None
         self._names: list[str] = []
@@ -153,7 +153,7 @@ class TableReader:
         self._settled = position
         return position.as_offset()
 
-    def _position_of(self, row: Any) -> Position:
+    def _position_of(self, row: Any) -> RowPosition:
         number = moment = None
         if "incrementing" in self._mode:
             cell = row[self._statement.place_of(self._number_name, self._names)]
@@ -166,7 +166,7 @@ class TableReader:
                 if cell is not None:
                     moment = as_moment(cell, self._statement.moment_zone(name))
                     break
-        return Position(number, moment)
+        return RowPosition(number, moment)
 
 
 def _struct(name: str | None, columns: Sequence[tuple[str, ColumnSchema]]) -> Schema:

@@ -12,7 +12,7 @@ from kafkapy.common.config_def import ConfigException
 _URL: Final = "connection.url"
 
 
-class Driver(NamedTuple):
+class SqlDriver(NamedTuple):
     """A kind of database.
 
     Attributes:
@@ -26,13 +26,13 @@ class Driver(NamedTuple):
     is_in_extra: bool
 
 
-DRIVERS: Final[Mapping[str, Driver]] = {
-    "postgresql": Driver("postgresql+psycopg", "psycopg", True),
-    "mysql": Driver("mysql+pymysql", "pymysql", True),
-    "mariadb": Driver("mariadb+pymysql", "pymysql", True),
-    "sqlite": Driver("sqlite", "", True),
-    "sqlserver": Driver("mssql+pymssql", "pymssql", False),
-    "oracle": Driver("oracle+oracledb", "oracledb", False),
+DRIVERS: Final[Mapping[str, SqlDriver]] = {
+    "postgresql": SqlDriver("postgresql+psycopg", "psycopg", True),
+    "mysql": SqlDriver("mysql+pymysql", "pymysql", True),
+    "mariadb": SqlDriver("mariadb+pymysql", "pymysql", True),
+    "sqlite": SqlDriver("sqlite", "", True),
+    "sqlserver": SqlDriver("mssql+pymssql", "pymssql", False),
+    "oracle": SqlDriver("oracle+oracledb", "oracledb", False),
 }
 """By the names in JDBC URLs."""
 _BY_SQLALCHEMY: Final = {"mssql": "sqlserver"}
@@ -49,7 +49,7 @@ _ORACLE: Final = re.compile(r"thin:@(?://)?([^:/]+)(?::(\d+))?([:/])([^?]+)")
 _TLS_MODES: Final = {"true": "require", "false": "disable"}
 
 
-class Place(NamedTuple):
+class DatabaseUrl(NamedTuple):
     """Where a database is.
 
     Attributes:
@@ -67,7 +67,7 @@ class Place(NamedTuple):
     options: Mapping[str, str]
 
 
-def parse_url(text: str, dialect: str = "") -> Place:
+def parse_url(text: str, dialect: str = "") -> DatabaseUrl:
     """Read `connection.url`.
 
     Args:
@@ -93,7 +93,7 @@ def parse_url(text: str, dialect: str = "") -> Place:
     if kind == "sqlite":
         path, _, query = rest.partition("?")
         _refuse_options(dict(parse_qsl(query)), ())
-        return Place(kind, f"sqlite:///{path}", None, None, {})
+        return DatabaseUrl(kind, f"sqlite:///{path}", None, None, {})
     if kind == "sqlserver":
         return _sqlserver_place(scheme, text, rest)
     if kind == "oracle":
@@ -104,10 +104,10 @@ def parse_url(text: str, dialect: str = "") -> Place:
     given = dict(parse_qsl(query, keep_blank_values=True))
     user, password = given.pop("user", None), given.pop("password", None)
     options = _postgresql_options(given) if kind == "postgresql" else _mysql_options(given)
-    return Place(kind, f"{scheme}:{base}", user, password, options)
+    return DatabaseUrl(kind, f"{scheme}:{base}", user, password, options)
 
 
-def _sqlalchemy_place(text: str) -> Place:
+def _sqlalchemy_place(text: str) -> DatabaseUrl:
     scheme = text.partition(":")[0]
     name = scheme.partition("+")[0]
     kind = _BY_SQLALCHEMY.get(name, name)
@@ -115,7 +115,7 @@ def _sqlalchemy_place(text: str) -> Place:
         remedy = f"expected jdbc:DATABASE:… or a URL of SQLAlchemy; databases are {', '.join(DRIVERS)}"
         raise ConfigException.invalid(_URL, _hidden(text), remedy)
     plain = DRIVERS[kind].scheme + text[len(scheme) :] if "+" not in scheme else text
-    return Place(kind, plain, None, None, {})
+    return DatabaseUrl(kind, plain, None, None, {})
 
 
 def _postgresql_options(given: Mapping[str, str]) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _refuse_options(given: Mapping[str, str], known: tuple[str, ...]) -> None:
         )
 
 
-def _sqlserver_place(scheme: str, text: str, rest: str) -> Place:
+def _sqlserver_place(scheme: str, text: str, rest: str) -> DatabaseUrl:
     match = _SQLSERVER.fullmatch(rest)
     if match is None:
         raise ConfigException.invalid(_URL, _hidden(text), "expected jdbc:sqlserver://HOST:PORT;databaseName=NAME")
@@ -165,17 +165,17 @@ def _sqlserver_place(scheme: str, text: str, rest: str) -> Place:
     database = given.pop("databasename", given.pop("database", ""))
     _refuse_options(given, ("encrypt", "trustservercertificate"))
     port = f":{match[2]}" if match[2] else ""
-    return Place("sqlserver", f"{scheme}://{match[1]}{port}/{quote(database)}", user, password, {})
+    return DatabaseUrl("sqlserver", f"{scheme}://{match[1]}{port}/{quote(database)}", user, password, {})
 
 
-def _oracle_place(scheme: str, text: str, rest: str) -> Place:
+def _oracle_place(scheme: str, text: str, rest: str) -> DatabaseUrl:
     match = _ORACLE.fullmatch(rest)
     if match is None:
         raise ConfigException.invalid(_URL, _hidden(text), "expected jdbc:oracle:thin:@//HOST:PORT/SERVICE")
     name = "sid" if match[3] == ":" else "service_name"
     base = f"{scheme}://{match[1]}:{match[2] or 1521}/"
     url = f"{base}{quote(match[4])}" if name == "sid" else f"{base}?service_name={quote(unquote(match[4]))}"
-    return Place("oracle", url, None, None, {})
+    return DatabaseUrl("oracle", url, None, None, {})
 
 
 def _hidden(text: str) -> str:
