@@ -20,7 +20,7 @@ from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import SourceRecord
 
 
-class _Batch(NamedTuple):
+class _RowBatch(NamedTuple):
     records: list[SourceRecord]
     is_last: bool
 
@@ -72,10 +72,10 @@ class TableReader:
         self._has_types = False
         self._schema: Schema | None = None
 
-    def poll(self) -> _Batch:
+    def poll(self) -> _RowBatch:
         """Return the next rows. Raises SQLAlchemy's errors, after which `reset` must be called."""
         if self._rows is None and not self._begin():
-            return _Batch([], True)
+            return _RowBatch([], True)
         assert self._rows is not None
         rows: list[Any] = []
         while self._next is not None and len(rows) < self._size:
@@ -86,7 +86,7 @@ class TableReader:
         if is_last:
             self.reset()
             self._database.connection().rollback()
-        return _Batch(records, is_last)
+        return _RowBatch(records, is_last)
 
     @property
     def is_waiting(self) -> bool:
