@@ -39,6 +39,14 @@ _OTHERS: Final = {
         for java, name in _OBJECTS.items()
     },
     **{
+        f"{java}{kind}": f"connectors.objects.object_source:{name}{kind}"
+        for kind in ("Connector", "Task")
+        for java, name in (
+            ("kafkapy.connect.ObjectSource", "ObjectSource"),
+            ("io.confluent.connect.s3.source.S3Source", "S3Source"),
+        )
+    },
+    **{
         f"io.confluent.connect.http.Http{name}": f"connectors.http.http_{module}:Http{name}"
         for module, side in (("sink", "Sink"), ("source", "Source"))
         for name in (f"{side}Connector", f"{side}Task")
@@ -53,6 +61,11 @@ _OTHERS: Final = {
         )
     },
     **_SQL,
+    **{
+        f"kafkapy.connect.{place}{kind}": f"connectors.rotated.{module}:{place}{kind}"
+        for kind in ("Connector", "Task")
+        for module, place in (("glob_source", "FileGlobSource"), ("rotating_sink", "FileRotatingSink"))
+    },
 }
 """Connectors of others and of kafkapy's own, and their tasks."""
 

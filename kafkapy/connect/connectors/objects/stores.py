@@ -6,6 +6,7 @@ import contextlib
 import posixpath
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from kafkapy.connect.connectors.objects.extras import require
@@ -72,7 +73,7 @@ class ObjectStore:
             RetriableException: It failed, and another attempt may succeed.
             ConnectException: It failed for good, for example for want of permissions.
         """
-        with self._errors(f"{name} cannot be uploaded"), open(local_path, "rb") as file:
+        with self._errors(f"{name} cannot be uploaded"), Path(local_path).open("rb") as file:
             self._write(file, name)
 
     def write(self, data: bytes, name: str) -> None:
@@ -90,6 +91,27 @@ class ObjectStore:
             except FileNotFoundError:
                 return None
             return data
+
+    def files(self, folder: str) -> list[tuple[str, int]]:
+        """Return names and sizes of all files in a folder, and below it. Raises the same as `upload`."""
+        with self._errors(f"{folder} cannot be listed"):
+            root = self._files._strip_protocol(self._root)
+            try:
+                found = self._files.find(self._path(folder), detail=True)
+            except FileNotFoundError:
+                return []
+            return [(name.removeprefix(root).lstrip("/"), int(each.get("size") or 0)) for name, each in found.items()]
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file. Raises the same as `upload`."""
+        with self._errors(f"{name} cannot be read"):
+            return bool(self._files.isfile(self._path(name)))
+
+    @contextlib.contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """Open a file for reading. Raises the same as `upload`."""
+        with self._errors(f"{name} cannot be read"), self._files.open(self._path(name), "rb") as file:
+            yield file
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

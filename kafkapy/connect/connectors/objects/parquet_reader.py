@@ -1,0 +1,75 @@
+"""Values of Connect from Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+from kafkapy.connect.connectors.objects.avro_reader import connect_value
+from kafkapy.connect.connectors.objects.extras import require
+from kafkapy.connect.data.builder import SchemaBuilder
+from kafkapy.connect.data.logical import date_builder, decimal_builder, time_builder, timestamp_builder
+from kafkapy.connect.data.schema import Schema, Type
+from kafkapy.connect.errors import DataException
+
+_ROWS: Final = 1000
+
+
+def parquet_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
+    """Yield the rows of a file as structs, each with its schema. Raises DataException for types that Connect lacks."""
+    require("pyarrow", "Parquet files")
+    from pyarrow import parquet
+
+    opened = parquet.ParquetFile(file)
+    builder = SchemaBuilder(Type.STRUCT)
+    for field in opened.schema_arrow:
+        builder.field(field.name, _schema(field))
+    schema = builder.build()
+    for batch in opened.iter_batches(_ROWS):
+        for row in batch.to_pylist():
+            yield schema, connect_value(schema, row)
+
+
+def _schema(field: Any) -> Schema:
+    builder = _builder(field.name, field.type)
+    return builder.optional().build() if field.nullable else builder.build()
+
+
+def _builder(name: str, kind: Any) -> SchemaBuilder:
+    from pyarrow import types
+
+    plain = {
+        types.is_int8: Type.INT8,
+        types.is_int16: Type.INT16,
+        types.is_int32: Type.INT32,
+        types.is_int64: Type.INT64,
+        types.is_float32: Type.FLOAT32,
+        types.is_float64: Type.FLOAT64,
+        types.is_boolean: Type.BOOLEAN,
+        types.is_string: Type.STRING,
+        types.is_large_string: Type.STRING,
+        types.is_binary: Type.BYTES,
+        types.is_large_binary: Type.BYTES,
+    }
+    for is_kind, found in plain.items():
+        if is_kind(kind):
+            return SchemaBuilder(found)
+    if types.is_decimal(kind):
+        return decimal_builder(kind.scale)
+    if types.is_date(kind):
+        return date_builder()
+    if types.is_time(kind):
+        return time_builder()
+    if types.is_timestamp(kind):
+        return timestamp_builder()
+    if types.is_map(kind):
+        key = _builder(name, kind.key_type).build()
+        return SchemaBuilder.map(key, _schema(kind.item_field))
+    if types.is_list(kind) or types.is_large_list(kind):
+        return SchemaBuilder.array(_schema(kind.value_field))
+    if types.is_struct(kind):
+        builder = SchemaBuilder(Type.STRUCT)
+        for number in range(kind.num_fields):
+            builder.field(kind.field(number).name, _schema(kind.field(number)))
+        return builder
+    raise DataException(f"The column {name} of type {kind} cannot be read.")

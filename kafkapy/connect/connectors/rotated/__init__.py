@@ -1,0 +1,1 @@
+"""Rotated and compressed files to topics, and topics to such files."""

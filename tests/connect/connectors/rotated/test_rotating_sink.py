@@ -1,0 +1,84 @@
+"""Files that end by size or time."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.connect.connectors.rotated.followed_file import zstd_file
+from kafkapy.connect.connectors.rotated.rotating_sink import FileRotatingSinkConnector, FileRotatingSinkTask
+from kafkapy.connect.records import SinkRecord
+from kafkapy.structs import OffsetAndMetadata
+
+PARTITION = TopicPartition("t", 0)
+
+
+class Sink:
+    def __init__(self, folder: Path, **configs: str) -> None:
+        self.now = 0.0
+        self.task = FileRotatingSinkTask()
+        self.task._clock = lambda: self.now
+        context: Any = SimpleNamespace(timeout=lambda ms: None, errant_record_reporter=lambda: None)
+        self.task.initialize(context)
+        self.task.start({"directory": str(folder), **{name.replace("_", "."): text for name, text in configs.items()}})
+
+    def put(self, *offsets: int) -> None:
+        self.task.put([SinkRecord("t", 0, None, None, None, f"v{offset}", offset) for offset in offsets])
+
+    def committed(self, read: int) -> int:
+        return self.task.pre_commit({PARTITION: OffsetAndMetadata(read)})[PARTITION].offset
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if not path.name.startswith(".")}
+
+
+def test_files_end_by_size_and_time_and_only_then_appear(tmp_path: Path) -> None:
+    sink = Sink(tmp_path, rotate_size_bytes="6", rotate_interval_ms="5000")
+    sink.put(0, 1, 2)
+    assert (texts(tmp_path), sink.committed(3)) == ({"t+0+0000000000+0000000001.txt": "v0\nv1\n"}, 2)
+    sink.now = 5
+    sink.put()
+    assert (texts(tmp_path)["t+0+0000000002+0000000002.txt"], sink.committed(3)) == ("v2\n", 3)
+
+
+def test_a_second_attempt_writes_each_record_once(tmp_path: Path) -> None:
+    first = Sink(tmp_path, rotate_size_bytes="6")
+    first.put(0, 1, 2, 3, 4)  # the process ends here, and no offset was committed
+    again = Sink(tmp_path, rotate_size_bytes="9")
+    again.put(0, 1, 2)
+    again.put(3, 4, 5, 6)
+    assert "".join(texts(tmp_path).values()) == "".join(f"v{offset}\n" for offset in range(7))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_when_the_consumer_goes_back_records_come_once(tmp_path: Path) -> None:
+    sink = Sink(tmp_path, rotate_size_bytes="9")
+    sink.put(0, 1)
+    sink.put(0, 1, 2)
+    assert list(texts(tmp_path).values()) == ["v0\nv1\nv2\n"]
+    sink.put(3)
+    sink.task.stop()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+def test_files_are_compressed(tmp_path: Path, kind: str) -> None:
+    Sink(tmp_path, rotate_size_bytes="3", compression_type=kind, format="json").put(0)
+    (path,) = tmp_path.iterdir()
+    if kind == "gzip":
+        assert (path.suffixes, gzip.decompress(path.read_bytes())) == ([".json", ".gz"], b'"v0"\n')
+    else:
+        with path.open("rb") as raw:
+            assert (path.suffixes, zstd_file(raw, "rb").read()) == ([".json", ".zst"], b'"v0"\n')
+
+
+def test_a_relative_folder_is_refused() -> None:
+    with pytest.raises(ConfigException, match="absolute path"):
+        FileRotatingSinkConnector().start({"directory": "out"})
