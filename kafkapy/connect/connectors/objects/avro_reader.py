@@ -39,12 +39,12 @@ def avro_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     import fastavro
 
     reader = fastavro.reader(file)
-    schema = ConnectSchemas().of(reader.writer_schema)
+    schema = FileSchemas().of(reader.writer_schema)
     for value in reader:
         yield schema, connect_value(schema, value)
 
 
-class ConnectSchemas:
+class FileSchemas:
     """Converts schemas of Avro to Connect's.
 
     Invariant: `_named` has the schemas of the named types that were converted.
