@@ -137,8 +137,7 @@ class StreamThread(threading.Thread):
                 raise error.__cause__ from None
             raise
         self.tasks.metrics.polled(started, _count(records))
-        # Records and cache entries leave no cycles, and a full collection would visit the whole cache.
-        with self.tasks.lock, garbage.paused():
+        with self.tasks.lock:
             self._work(records, busy)
 
     def _poll(self, timeout_ms: float) -> Any:
@@ -161,7 +160,10 @@ class StreamThread(threading.Thread):
         elif self.tasks.has_copies:
             self.tasks.restore(0)
         now_ms = int(time.time() * 1000)
-        self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
+        with (
+            garbage.paused()
+        ):  # records and cache entries leave no cycles, and a full collection would visit the whole cache
+            self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
         self.tasks.punctuate(now_ms)
         self.tasks.send_buffered()
         self.tasks.resume()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.runtime import garbage
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException, TaskMigratedException
 from kafkapy.streams.exception_handlers import DEAD_LETTER_TOPIC, DeserializationExceptionHandler, settle
@@ -279,13 +280,16 @@ class StreamTask:
         """Flush the caches; return the offsets to commit, of the next record of each partition."""
         if not self.commit_needed:
             return {}
-        self.hand_on(self.context.system_time_ms, all_of_them=True)
-        self.state.flush_caches()
+        self._flush_caches()
         while self.coroutines.are_running:  # for updates from a cache, which may fill other caches
-            self.hand_on(self.context.system_time_ms, all_of_them=True)
-            self.state.flush_caches()
+            self._flush_caches()
         self.context.collector.send_waiting()
         return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
+
+    def _flush_caches(self) -> None:
+        self.hand_on(self.context.system_time_ms, all_of_them=True)
+        with garbage.paused():  # a full collection would visit the whole cache
+            self.state.flush_caches()
 
     def post_commit(self) -> None:
         """Clear the commit flags after the offsets of `prepare_commit` were committed."""

@@ -40,6 +40,7 @@ _ROWS: Final[tuple[tuple[str, ConfigType, Any, Any, str], ...]] = (
     ),
     ("http.connect.timeout.ms", _INT, 30_000, Range(1, None), "Longest time for a connection."),
     ("http.request.timeout.ms", _INT, 30_000, Range(1, None), "Longest time without a byte of the answer."),
+    ("http.response.max.bytes", _INT, 64 << 20, Range(1, None), "The most bytes of an answer, decompressed."),
     ("max.retries", _INT, 10, Range(0, None), "How often a request is repeated."),
     ("retry.backoff.ms", _INT, 3000, Range(1, None), "Pause before a request is repeated."),
     (

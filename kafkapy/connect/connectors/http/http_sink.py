@@ -13,6 +13,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.http.bodies import Bodies, fill
+from kafkapy.connect.connectors.http.bounded import send_bounded
 from kafkapy.connect.connectors.http.client_config import (
     check_client_configs,
     define_client_configs,
@@ -186,7 +187,8 @@ class HttpSinkTask(SinkTask):
         retry_after, is_retried = None, True
         try:
             body = None if batch.method == "DELETE" else self._bodies.of(batch.records)
-            response = self._client.request(batch.method, batch.url, content=body, headers=self._headers)
+            request = self._client.build_request(batch.method, batch.url, content=body, headers=self._headers)
+            response = send_bounded(self._client, request, self._config["http.response.max.bytes"])
         except httpx.InvalidURL as error:
             problem, is_retried = f"The URL {batch.url} is invalid: {error}", False
         except (httpx.HTTPError, RetriableException) as error:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from kafkapy.connect.config import ConfigDef
+from kafkapy.connect.connectors.http.bounded import send_bounded
 from kafkapy.connect.connectors.http.client_config import make_client, parse_headers, pause_ms, status_codes
 from kafkapy.connect.connectors.http.json_pointers import value_at
 from kafkapy.connect.connectors.http.pages import LINK, SIMPLE, SNAPSHOT, PageAnswer, PagePosition, Paging
@@ -158,7 +159,7 @@ class HttpSourceTask(SourceTask):
         retry_after, is_retried = None, True
         request = self._built(entity)
         try:
-            response = self._client.send(request)
+            response = send_bounded(self._client, request, self._config["http.response.max.bytes"])
         except (httpx.HTTPError, RetriableException) as error:
             problem = f"{request.method} {request.url} has failed: {str(error) or type(error).__name__}"
         else:

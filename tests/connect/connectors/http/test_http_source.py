@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
@@ -197,3 +198,11 @@ def test_exactly_once_needs_offsets() -> None:
     assert connector.alter_offsets(plain, [({"entity": ""}, {"offset": "5"}), ({"entity": "a"}, None)])
     with pytest.raises(ConnectException):
         connector.alter_offsets(plain, [({"entity": ""}, {"offset": 5})])
+
+
+def test_an_answer_that_is_too_long_is_refused(server: RecordingServer) -> None:
+    long = gzip.compress(json.dumps([{"id": 1, "text": "x" * 10_000}]).encode())
+    server.answer = lambda request: Reply(200, long, {"Content-Encoding": "gzip"})
+    with pytest.raises(ConnectException, match=r"more than 1000 bytes \(http\.response\.max\.bytes\)"):
+        Source(server.url, {"http.response.max.bytes": "1000"}).poll()
+    assert Source(server.url, {"http.response.max.bytes": "20000"}).poll()[0]["id"] == 1
