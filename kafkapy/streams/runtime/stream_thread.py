@@ -160,9 +160,8 @@ class StreamThread(threading.Thread):
         elif self.tasks.has_copies:
             self.tasks.restore(0)
         now_ms = int(time.time() * 1000)
-        with (
-            garbage.paused()
-        ):  # records and cache entries leave no cycles, and a full collection would visit the whole cache
+        # Records and cache entries leave no cycles, and a full collection would visit the whole cache.
+        with garbage.paused():
             self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
         self.tasks.punctuate(now_ms)
         self.tasks.send_buffered()

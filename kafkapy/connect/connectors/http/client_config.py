@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.config_validators import OneOf, Range
-from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.connectors.required_packages import require
 
 if TYPE_CHECKING:
     import httpx
@@ -138,10 +137,7 @@ def make_client(config: Mapping[str, Any]) -> httpx.Client:
     Raises:
         ConnectException: httpx is missing.
     """
-    try:
-        need("connect-http", "httpx", by="This connector")
-    except MissingExtra as error:
-        raise ConnectException(str(error)) from error
+    require("connect-http", "httpx", "This connector")
     import ssl
 
     import httpx

@@ -7,8 +7,8 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from kafkapy.connect.connectors.objects.extras import require
 from kafkapy.connect.connectors.objects.spool import Spool
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.data.logical import date_to_days, decimal_to_bytes, time_to_ms, timestamp_to_ms
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct
@@ -48,7 +48,7 @@ class AvroEncoder:
     """
 
     def __init__(self, spool: Spool, schema: Schema | None, codec: str, path: str) -> None:
-        require("fastavro", "Avro files")
+        require("connect-objects", "fastavro", "Avro files")
         import fastavro
         from fastavro.write import Writer
 

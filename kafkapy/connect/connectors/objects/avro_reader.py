@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, BinaryIO, Final
 
-from kafkapy.connect.connectors.objects.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.logical import date_builder, decimal_builder, time_builder, timestamp_builder
 from kafkapy.connect.data.scalars import Instant
@@ -35,7 +35,7 @@ _TIMES: Final = {
 
 def avro_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     """Yield the values of a file, each with its schema. Raises DataException for a schema that Connect does not have."""
-    require("fastavro", "Avro files")
+    require("connect-objects", "fastavro", "Avro files")
     import fastavro
 
     reader = fastavro.reader(file)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 from kafkapy.connect.connectors.objects.avro_reader import connect_value
-from kafkapy.connect.connectors.objects.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.logical import date_builder, decimal_builder, time_builder, timestamp_builder
 from kafkapy.connect.data.schema import Schema, Type
@@ -17,7 +17,7 @@ _ROWS: Final = 1000
 
 def parquet_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     """Yield the rows of a file as structs, each with its schema. Raises DataException for types that Connect lacks."""
-    require("pyarrow", "Parquet files")
+    require("connect-objects", "pyarrow", "Parquet files")
     from pyarrow import parquet
 
     opened = parquet.ParquetFile(file)

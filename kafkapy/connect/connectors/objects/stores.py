@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkapy.connect.connectors.objects.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.errors import ConnectException, RetriableException
 
 _ATOMIC: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory", "oss", "r2"})
@@ -49,12 +49,12 @@ class ObjectStore:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any], part_bytes: int = 25 << 20) -> None:
-        require("fsspec", "This connector")
+        require("connect-objects", "fsspec", "This connector")
         import fsspec
 
         protocol = url.partition("://")[0] if "://" in url else "file"
         if protocol in _PACKAGES:
-            require(_PACKAGES[protocol], f"A store of {protocol}://")
+            require("connect-objects", _PACKAGES[protocol], f"A store of {protocol}://")
         # The listings cache would only hold memory: nothing is listed.
         options = {"use_listings_cache": False, "skip_instance_cache": True, **options}
         try:

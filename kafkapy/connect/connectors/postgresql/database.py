@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from kafkapy.common.config_def import Password
-from kafkapy.common.extras import MissingExtra, need
 from kafkapy.connect.connectors.postgresql.lsn import lsn_text, parse_lsn
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.errors import ConnectException
 
 _SESSION: Final = (
@@ -58,10 +58,7 @@ class PgDatabase:
     """
 
     def __init__(self, settings: CaptureSettings) -> None:
-        try:
-            need("connect-cdc", "psycopg2", by="The PostgreSQL connector")
-        except MissingExtra as error:
-            raise ConnectException(str(error)) from error
+        require("connect-cdc", "psycopg2", "The PostgreSQL connector")
         self._settings = settings
 
     def _parameters(self) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.config_validators import OneOf, Range
-from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.connectors.required_packages import require
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -66,10 +65,7 @@ def connect(config: Mapping[str, Any]) -> Redis:
         ConnectException: The package redis is missing.
         ConfigException: An address is wrong.
     """
-    try:
-        need("connect-redis", "redis", by="This connector")
-    except MissingExtra as error:
-        raise ConnectException(str(error)) from error
+    require("connect-redis", "redis", "This connector")
     from redis import Redis
     from redis.backoff import NoBackoff
     from redis.cluster import ClusterNode, RedisCluster

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from kafkapy.common.config_def import ConfigException
-from kafkapy.connect.connectors.sql.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.sql.names import TableName
 from kafkapy.connect.connectors.sql.urls import DRIVERS, parse_url
 from kafkapy.connect.errors import ConnectException, RetriableException
@@ -72,7 +72,7 @@ class Database:
         driver = DRIVERS[place.kind]
         if driver.package:
             if driver.is_in_extra:
-                require(driver.package, f"A connector to {place.kind}")
+                require("connect-sql", driver.package, f"A connector to {place.kind}")
             else:
                 _require_driver(driver.package, place.kind)
         url = sa.make_url(place.url)

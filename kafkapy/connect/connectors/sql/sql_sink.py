@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.sql.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.sql.record_layout import RecordLayout, RowChange
 from kafkapy.connect.connectors.sql.sink_config import SINK_CONFIG_DEF, parse_sink_config
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
@@ -41,7 +41,7 @@ class JdbcSinkTask(SinkTask):
         return VERSION
 
     def start(self, config: Mapping[str, str]) -> None:
-        require("sqlalchemy", "A connector to a SQL database")
+        require("connect-sql", "sqlalchemy", "A connector to a SQL database")
         from kafkapy.connect.connectors.sql.database import Database
         from kafkapy.connect.connectors.sql.row_writer import RowWriter
         from kafkapy.connect.connectors.sql.sink_tables import SinkTables

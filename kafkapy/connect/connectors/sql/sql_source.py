@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.patterns import java
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.sql.extras import require
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.sql.names import TableName
 from kafkapy.connect.connectors.sql.source_config import SOURCE_CONFIG_DEF, TABLES_CONFIG, parse_source_config
 from kafkapy.connect.connectors.sql.source_offsets import RowPosition, partitions_of
@@ -55,7 +55,7 @@ class JdbcSourceTask(SourceTask):
         return VERSION
 
     def start(self, config: Mapping[str, str]) -> None:
-        require("sqlalchemy", "A connector to a SQL database")
+        require("connect-sql", "sqlalchemy", "A connector to a SQL database")
         from kafkapy.connect.connectors.sql.database import Database
         from kafkapy.connect.connectors.sql.statements import SourceStatement
         from kafkapy.connect.connectors.sql.table_reader import TableReader
@@ -146,7 +146,7 @@ class JdbcSourceConnector(SourceConnector):
         return VERSION
 
     def start(self, config: Mapping[str, str]) -> None:
-        require("sqlalchemy", "A connector to a SQL database")
+        require("connect-sql", "sqlalchemy", "A connector to a SQL database")
         self._stopping = threading.Event()
         self._texts = dict(config)
         self._config = parse_source_config(config)

@@ -1,17 +1,16 @@
-"""Packages that only connectors to object stores need."""
+"""Packages that only some connectors need."""
 
 from __future__ import annotations
 
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.connect.errors import ConnectException
 
-EXTRA = "connect-objects"
 
-
-def require(package: str, by: str) -> None:
+def require(extra: str, package: str, by: str) -> None:
     """Check that a package is installed.
 
     Args:
+        extra: The extra of kafkapy that installs it.
         package: Its name when it is imported.
         by: What needs it.
 
@@ -19,6 +18,6 @@ def require(package: str, by: str) -> None:
         ConnectException: It is missing; the message has the command that installs it.
     """
     try:
-        need(EXTRA, package, by=by)
+        need(extra, package, by=by)
     except MissingExtra as error:
         raise ConnectException(str(error)) from error
