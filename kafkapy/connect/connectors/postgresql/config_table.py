@@ -178,7 +178,6 @@ _FIXED: Final = {
 }
 """Options of Debezium's for which only one value is supported."""
 _REFUSED_PREFIXES: Final = ("column.mask.", "column.truncate.", "snapshot.select.statement.overrides.")
-_HARMLESS: Final = {"max.queue.size", "max.queue.size.in.bytes", "slot.max.retries", "slot.retry.delay.ms"}
 
 
 def refusals(config: dict[str, Any]) -> dict[str, str]:
@@ -203,11 +202,6 @@ def refusals(config: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def unknown_options(config: dict[str, Any]) -> list[str]:
-    """Return the options of Debezium's that have no effect here, for a warning."""
-    known = CONFIG_DEF.names() | _FIXED.keys() | _HARMLESS
-    prefixes = ("database.", "snapshot.", "slot.", "publication.", "heartbeat.", "signal.", "incremental.", "topic.")
-    ours = ("topic.creation.",)
-    return sorted(
-        name for name in config if name.startswith(prefixes) and not name.startswith(ours) and name not in known
-    ) + sorted(_HARMLESS & config.keys())
+def read_options() -> frozenset[str]:
+    """Return the names of the options that have an effect, or are checked by `refusals`."""
+    return frozenset(CONFIG_DEF.names()) | _FIXED.keys()

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.postgresql.capture import Capture
 from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, RecordMaker, source_partition
-from kafkapy.connect.connectors.postgresql.config_table import CONFIG_DEF, unknown_options
+from kafkapy.connect.connectors.postgresql.config_table import CONFIG_DEF, read_options
 from kafkapy.connect.connectors.postgresql.database import LostConnection
 from kafkapy.connect.connectors.postgresql.event_schemas import (
     CONNECTOR_VERSION,
@@ -22,6 +22,7 @@ from kafkapy.connect.connectors.postgresql.events import ChangeEvent
 from kafkapy.connect.connectors.postgresql.position import StreamPosition
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.snapshot import SnapshotProgress
+from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import SourceRecord
@@ -55,8 +56,7 @@ class PostgresConnector(SourceConnector):
         """Raises ConfigException or ConnectException for a config that is wrong."""
         CaptureSettings.of(config)
         self._config = dict(config)
-        if unknown := unknown_options(self._config):
-            log.warning("These options have no effect: %s", ", ".join(unknown))
+        warn_of_unused(config, read_options())
 
     def task_class(self) -> type[SourceTask]:
         return PostgresConnectorTask
