@@ -14,13 +14,16 @@ import pytest
 from system_tests.clients import create_topic
 from system_tests.cluster import Cluster
 from system_tests.conftest import Note, Progress
-from system_tests.connect_pipelines import TARGET, Feeders, FilesToTable, Pipeline, execute
+from system_tests.connect_files import FilesToTable
+from system_tests.connect_pipelines import TARGET, Feeders, Pipeline, execute
+from system_tests.connect_tables import ChangesToTable, TableToObjects
 from system_tests.connect_workers import SESSION_SECONDS, ConnectGroup
+from system_tests.object_server import ObjectServer
 from system_tests.services import wait_until
 from tests.databases.postgresql import PostgresqlServer
 
 BROKERS, WORKERS = 2, 2
-SHORT = ["kill_worker", "pause_worker", "kill_broker", "kill_database"]
+SHORT = ["kill_worker", "pause_worker", "kill_broker", "kill_database", "restart_objects"]
 
 Fault = Callable[["World", random.Random], None]
 
@@ -33,7 +36,14 @@ class World:
         self.database = ending.enter_context(PostgresqlServer.private())
         execute(self.database, f"CREATE DATABASE {TARGET}")
         bootstrap = self.cluster.bootstrap
-        self.pipelines: list[Pipeline] = [FilesToTable(bootstrap, directory / "files", self.database)]
+        spool = directory / "spool"
+        spool.mkdir()
+        self.objects = ending.enter_context(ObjectServer("objects"))
+        self.pipelines: list[Pipeline] = [
+            FilesToTable(bootstrap, directory / "files", self.database),
+            TableToObjects(bootstrap, self.database, self.objects, str(spool)),
+            ChangesToTable(bootstrap, self.database),
+        ]
         for pipeline in self.pipelines:
             pipeline.prepare()
             for topic, partitions in pipeline.topics.items():
@@ -87,6 +97,12 @@ def kill_database(world: World, chance: random.Random) -> None:
     world.database.start()
 
 
+def restart_objects(world: World, chance: random.Random) -> None:
+    world.objects.stop()
+    time.sleep(chance.choice((1, 4)))
+    world.objects.start()
+
+
 def restart_connector(world: World, chance: random.Random) -> None:
     name, tasks = chance.choice(sorted(world.connectors)), chance.random() < 0.7
     world.group.ask(lambda client: client.restart(name, tasks=tasks))
@@ -125,6 +141,7 @@ FAULTS: dict[str, Fault] = {
         kill_broker,
         restart_database,
         kill_database,
+        restart_objects,
         restart_connector,
         restart_task,
         pause_connector,
@@ -155,7 +172,8 @@ def wait_for_ends(world: World) -> float:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    pytest.importorskip("psycopg2")
+    for package in ("psycopg2", "moto.server", "boto3", "s3fs", "pyarrow"):
+        pytest.importorskip(package)
     with ExitStack() as ending:
         yield World(tmp_path, ending)
 
