@@ -14,7 +14,7 @@ from kafkapy.connect.connectors.objects.file_group import Column, FileGroup
 from kafkapy.connect.connectors.objects.partitioners import Partitioner
 from kafkapy.connect.connectors.objects.spool import Spool
 from kafkapy.connect.connectors.objects.timestamps import Extractor
-from kafkapy.connect.errors import DataException
+from kafkapy.connect.errors import ConnectException, DataException
 from kafkapy.connect.records import SinkRecord
 
 
@@ -197,7 +197,7 @@ class PartitionWriter:
             group = FileGroup(columns, base, record, time_ms, settings.schema_rule, settings.spool_folder)
         try:
             group.append(record)
-        except DataException:
+        except ConnectException:
             if key not in self._open:
                 group.discard()
             raise

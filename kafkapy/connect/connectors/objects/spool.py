@@ -82,7 +82,7 @@ class Spool:
             if self._path is None:
                 fd, self._path = tempfile.mkstemp(prefix="kafkapy-sink-", dir=self._folder)
                 os.close(fd)
-            with open(self._path, "ab", 0) as file:
+            with open(self._path, "ab") as file:  # buffered: an unbuffered one may write a part where the disk is full
                 file.write(self._buffer)
         except OSError as error:
             raise ConnectException(f"A temporary file cannot be written: {error}") from error
