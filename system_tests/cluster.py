@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from system_tests.services import (
     ZooKeeperService,
     wait_until,
 )
+from system_tests.small_disk import SmallDisk
 from system_tests.zookeeper_session import ZooKeeperView
 
 _DISK_MEGABYTES = 768
@@ -49,7 +49,7 @@ class Cluster:
         self.network = make_network()
         self.lines: list[BrokerLines] = []
         self.brokers: list[KafkaService] = []
-        self.disks: list[Path] = []
+        self.disks: list[SmallDisk] = []
         """Of each broker; empty if nobody may mount here."""
         self.zookeeper = ZooKeeperService(directory / "zookeeper", self.network.zookeeper_host)
         try:
@@ -75,10 +75,10 @@ class Cluster:
         broker = KafkaService(directory, self.zookeeper, configs, broker_id=number)
         broker.host, broker.port, broker.prefix = lines.host, lines.port, lines.prefix
         broker.properties["zookeeper.connect"] = lines.zookeeper
-        disk = directory / "disk"
-        if _mount(disk):
+        disk = SmallDisk(directory / "disk", _DISK_MEGABYTES)
+        if disk.is_mounted:
             self.disks.append(disk)
-            broker.properties["log.dirs"] = broker.data = disk / "data"
+            broker.properties["log.dirs"] = broker.data = disk.path / "data"
         self.lines.append(lines)
         self.brokers.append(broker)
 
@@ -188,15 +188,10 @@ class Cluster:
 
     def fill_disk(self, number: int) -> None:
         """Leave no room; `empty_disk` gives it back."""
-        with open(self.disks[number] / "ballast", "wb", buffering=0) as ballast:
-            try:
-                while ballast.write(bytes(1 << 20)):
-                    pass
-            except OSError:
-                return
+        self.disks[number].fill()
 
     def empty_disk(self, number: int) -> None:
-        (self.disks[number] / "ballast").unlink(missing_ok=True)
+        self.disks[number].empty()
 
     # ------------------------------------------------------------------------------------------------ the end
 
@@ -206,20 +201,10 @@ class Cluster:
             service.close()
         self.network.close()
         for disk in self.disks:
-            for _ in range(20):
-                if not subprocess.run(["umount", str(disk)], capture_output=True).returncode:
-                    break
-                time.sleep(0.1)
+            disk.close()
 
     def __enter__(self) -> Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _mount(disk: Path) -> bool:
-    """A small file system of its own; False where it can't be had."""
-    disk.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK_MEGABYTES}m", "kafkapy-test", str(disk)]
-    return os.geteuid() == 0 and not subprocess.run(mount, capture_output=True).returncode

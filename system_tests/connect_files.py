@@ -15,13 +15,14 @@ from tests.databases.postgresql import PostgresqlServer
 
 
 class FilesToTable:
-    """Lines of a file that grows, and of files that are begun one after the other, to topics, and to a table of each."""
+    """Lines of a file that grows, and of files that are begun one after the other, to topics; from each to a table and files."""
 
     topics: Mapping[str, int] = {"lines": 1, "globbed": 2}
 
-    def __init__(self, bootstrap: str, folder: Path, server: PostgresqlServer) -> None:
+    def __init__(self, bootstrap: str, folder: Path, server: PostgresqlServer, target: Path) -> None:
         folder.mkdir()
         self._bootstrap, self._folder, self._server = bootstrap, folder, server
+        self._target = target
         self._lines: dict[str, list[str]] = {"lines": [], "globbed": []}
         text = "org.apache.kafka.connect.storage.StringConverter"
         converters = {"key.converter": text, "value.converter": text}
@@ -49,6 +50,15 @@ class FilesToTable:
                 "transforms": "line",
                 "transforms.line.type": f"{TRANSFORMS}.HoistField$Value",
                 "transforms.line.field": "line",
+                **converters,
+            },
+            "lines-files": {
+                "connector.class": "kafkapy.connect.FileRotatingSinkConnector",
+                "topics": "lines,globbed",
+                "tasks.max": "2",
+                "directory": str(target / "written"),
+                "rotate.size.bytes": "4000",
+                "rotate.interval.ms": "2000",
                 **converters,
             },
         }
@@ -84,7 +94,18 @@ class FilesToTable:
                 found.append(f"topic {topic}: lines are not in the file's order")
             table = rows(self._server, f"SELECT line FROM {topic}", TARGET)
             found += compare(f"table {topic}", Counter(line for (line,) in table), Counter(self._lines[topic]))
+            for partition, records in enumerate(read):
+                written = self._written(f"{topic}+{partition}+")
+                expected = [(record.value or b"").decode() for record in records]
+                if written != expected:
+                    found.append(f"files {topic}-{partition}: {len(written)} lines of {len(expected)}")
+                    found += compare(f"files {topic}-{partition}", Counter(written), Counter(expected))
         return found
+
+    def _written(self, begin: str) -> list[str]:
+        """Return the lines of a partition in files, in the order of their offsets."""
+        paths = sorted((self._target / "written").glob(f"{begin}*"))
+        return [line for path in paths for line in path.read_text().splitlines()]
 
     def describe(self) -> str:
         return f"{sum(map(len, self._lines.values())):,} lines"

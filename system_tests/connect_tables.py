@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg2
@@ -71,7 +72,7 @@ class TableToObjects:
     topics: Mapping[str, int] = {"db-orders": 2}
     FLUSH_SIZE = 50
 
-    def __init__(self, bootstrap: str, server: PostgresqlServer, objects: ObjectServer, spool: str) -> None:
+    def __init__(self, bootstrap: str, server: PostgresqlServer, objects: ObjectServer, spool: Path) -> None:
         self._bootstrap, self._server, self._objects = bootstrap, server, objects
         self._wanted: list[int] | None = None
         self._records = 0
@@ -81,7 +82,7 @@ class TableToObjects:
             "tasks.max": "2",
             "flush.size": str(self.FLUSH_SIZE),
             "retry.backoff.ms": "500",
-            "spool.dir": spool,
+            "spool.dir": str(spool),
             "transforms": "place",
             "transforms.place.type": f"{TRANSFORMS}.InsertField$Value",
             "transforms.place.partition.field": "at_partition",

@@ -116,11 +116,11 @@ class ConnectGroup:
         return missing + [f"{name} {state['state']}" for name, state in states.items() if state["state"] != "RUNNING"]
 
     def restart_failed(self) -> list[str]:
-        """Restart what has failed; return its names with the last lines of their traces."""
+        """Restart what has failed; return its names with their traces."""
         found = []
         for name, state in self.states().items():
             if state["state"] == "FAILED":
                 connector = name.partition("/")[0]
                 self.ask(lambda client, it=connector: client.restart(it, tasks=True, only_failed=True))  # type: ignore[misc]
-                found.append(f"{name}: {state.get('trace', '').strip()[-600:]}")
+                found.append(f"{name}: {state.get('trace', '').strip()}")
         return found
