@@ -122,7 +122,9 @@ class Headers:
 
     def duplicate(self) -> Headers:
         """Return a copy."""
-        return Headers(self._headers)
+        made = Headers.__new__(Headers)
+        made._headers = self._headers.copy()
+        return made
 
     def __iter__(self) -> Iterator[Header]:
         return iter(self._headers)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.schema import Schema, same_value
 from kafkapy.connect.headers import Header, Headers
 from kafkapy.record.record_batch import TimestampType
+
+
+_CONTENTS: Final = dict.fromkeys(
+    ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp", "headers")
+)
+"""Arguments of `new_record`."""
 
 
 class ConnectRecord(ABC):
@@ -48,7 +54,6 @@ class ConnectRecord(ABC):
         self.timestamp = timestamp
         self.headers = headers if isinstance(headers, Headers) else Headers(headers or ())
 
-    @abstractmethod
     def new_record(
         self,
         topic: str | None,
@@ -72,6 +77,17 @@ class ConnectRecord(ABC):
             timestamp: In ms since 1970.
             headers: Default: a copy of this record's.
         """
+        made = self._copy()
+        made.topic = topic
+        made.kafka_partition = kafka_partition
+        made.key_schema = key_schema
+        made.key = key
+        made.value_schema = value_schema
+        made.value = value
+        made.timestamp = timestamp
+        if headers is not None:
+            made.headers = headers if isinstance(headers, Headers) else Headers(headers)
+        return made
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some of `new_record`'s arguments changed.
@@ -79,12 +95,81 @@ class ConnectRecord(ABC):
         Args:
             changes: Names of attributes and their new values.
 
+        Raises:
+            TypeError: `new_record` has no such argument.
+
         Example:
             >>> SourceRecord({}, {}, "a", None, None, None, None, 5).replace(topic="b").topic
             'b'
         """
-        names = ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp")
-        return self.new_record(**{**{name: getattr(self, name) for name in names}, **changes})
+        unknown = changes.keys() - _CONTENTS
+        if unknown:
+            raise TypeError(f"A record has no contents {', '.join(sorted(unknown))}; it has {', '.join(_CONTENTS)}")
+        headers = changes.pop("headers", None)
+        made = self._copy()
+        for name, value in changes.items():
+            setattr(made, name, value)
+        if headers is not None:
+            made.headers = headers if isinstance(headers, Headers) else Headers(headers)
+        return made
+
+    def with_key(self, schema: Schema | None, key: Any) -> Self:
+        """Return a copy with another key. Quicker than `replace`.
+
+        Args:
+            schema: Of the key.
+            key: The key.
+        """
+        made = self._copy()
+        made.key_schema = schema
+        made.key = key
+        return made
+
+    def with_value(self, schema: Schema | None, value: Any) -> Self:
+        """Return a copy with another value. Quicker than `replace`.
+
+        Args:
+            schema: Of the value.
+            value: The value.
+        """
+        made = self._copy()
+        made.value_schema = schema
+        made.value = value
+        return made
+
+    def with_topic(self, topic: str | None) -> Self:
+        """Return a copy with another topic. Quicker than `replace`.
+
+        Args:
+            topic: The topic.
+        """
+        made = self._copy()
+        made.topic = topic
+        return made
+
+    def with_headers(self, headers: Headers) -> Self:
+        """Return a copy with other headers. Quicker than `replace`.
+
+        Args:
+            headers: Are used as they are.
+        """
+        made = self._copy()
+        made.headers = headers
+        return made
+
+    @abstractmethod
+    def _copy(self) -> Self:
+        """Return a record with the same contents and origin, and a copy of the headers."""
+
+    def _copy_contents(self, made: ConnectRecord) -> None:
+        made.topic = self.topic
+        made.kafka_partition = self.kafka_partition
+        made.key_schema = self.key_schema
+        made.key = self.key
+        made.value_schema = self.value_schema
+        made.value = self.value
+        made.timestamp = self.timestamp
+        made.headers = self.headers.duplicate()
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -145,29 +230,12 @@ class SourceRecord(ConnectRecord):
         self.source_partition = source_partition
         self.source_offset = source_offset
 
-    def new_record(
-        self,
-        topic: str | None,
-        kafka_partition: int | None,
-        key_schema: Schema | None,
-        key: Any,
-        value_schema: Schema | None,
-        value: Any,
-        timestamp: int | None,
-        headers: Iterable[Header] | None = None,
-    ) -> SourceRecord:
-        return SourceRecord(
-            self.source_partition,
-            self.source_offset,
-            topic,
-            kafka_partition,
-            key_schema,
-            key,
-            value_schema,
-            value,
-            timestamp,
-            self.headers.duplicate() if headers is None else headers,
-        )
+    def _copy(self) -> SourceRecord:
+        made = SourceRecord.__new__(SourceRecord)
+        self._copy_contents(made)
+        made.source_partition = self.source_partition
+        made.source_offset = self.source_offset
+        return made
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.source_partition, self.source_offset, *super()._parts())
@@ -234,32 +302,18 @@ class SinkRecord(ConnectRecord):
         )
         self.original_kafka_offset = kafka_offset if original_kafka_offset is None else original_kafka_offset
 
-    def new_record(
-        self,
-        topic: str | None,
-        kafka_partition: int | None,
-        key_schema: Schema | None,
-        key: Any,
-        value_schema: Schema | None,
-        value: Any,
-        timestamp: int | None,
-        headers: Iterable[Header] | None = None,
-    ) -> SinkRecord:
-        return SinkRecord(
-            topic,
-            kafka_partition,
-            key_schema,
-            key,
-            value_schema,
-            value,
-            self.kafka_offset,
-            timestamp,
-            self.timestamp_type,
-            self.headers.duplicate() if headers is None else headers,
-            self.original_topic,
-            self.original_kafka_partition,
-            self.original_kafka_offset,
-        )
+    def _copy(self) -> SinkRecord:
+        made = SinkRecord.__new__(SinkRecord)
+        self._copy_contents(made)
+        self._copy_origin(made)
+        return made
+
+    def _copy_origin(self, made: SinkRecord) -> None:
+        made.kafka_offset = self.kafka_offset
+        made.timestamp_type = self.timestamp_type
+        made.original_topic = self.original_topic
+        made.original_kafka_partition = self.original_kafka_partition
+        made.original_kafka_offset = self.original_kafka_offset
 
     def _parts(self) -> tuple[Any, ...]:
         original = (self.original_topic, self.original_kafka_partition, self.original_kafka_offset)

@@ -16,6 +16,7 @@ from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.logical import date_to_days, decimal_to_bytes, time_to_ms, timestamp_to_ms
 from kafkapy.connect.data.scalars import Instant
 from kafkapy.connect.data.schema import Schema, Type
+from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct, fits_type
 from kafkapy.connect.errors import DataException
 
@@ -24,6 +25,7 @@ _TIMES = {
     TIME: ("Time", time_to_ms),
     TIMESTAMP: ("Timestamp", timestamp_to_ms),
 }
+_SCHEMAS_KEPT = 1000
 
 
 class JsonDataWriter:
@@ -41,6 +43,7 @@ class JsonDataWriter:
 
     def __init__(self, numeric_decimals: bool, use_defaults: bool) -> None:
         self._numeric_decimals, self._use_defaults = numeric_decimals, use_defaults
+        self._members = SchemaCache[Schema, list[tuple[str, Schema]]](_SCHEMAS_KEPT)
 
     def text(self, schema: Schema | None, value: Any) -> str:
         """Return the JSON of a value.
@@ -54,6 +57,8 @@ class JsonDataWriter:
         """
         if value is None:
             return self._null(schema)
+        if schema is not None and type(value) is schema.value_class:
+            return self._plain(schema, schema.type, value)
         if schema is None:
             kind = schema_type(value)
             if kind is None:
@@ -121,11 +126,14 @@ class JsonDataWriter:
     def _struct(self, schema: Schema | None, value: Struct) -> str:
         if value.schema != schema:
             raise DataException("Mismatching schema." if schema else "Couldn't convert a struct without its schema.")
-        members = [
-            f"{json_string(field.name)}:{self.text(field.schema, value.get_without_default(field.name))}"
-            for field in schema.fields
-        ]
-        return f"{{{','.join(members)}}}"
+        text = self.text
+        pairs = zip(self._members.get(schema, _members), value.values(), strict=True)
+        return f"{{{','.join([f'{name}{text(of_value, each)}' for (name, of_value), each in pairs])}}}"
+
+
+def _members(schema: Schema) -> list[tuple[str, Schema]]:
+    """The beginnings of a struct's members, with the schemas of their values."""
+    return [(f"{json_string(field.name)}:", field.schema) for field in schema.fields]
 
 
 def _mismatch(kind: Type, value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
+from kafkapy.connect.data.scalars import Float32, Int8, Int16, Int32, Int64
 from kafkapy.connect.errors import DataException
 
 
@@ -38,6 +39,21 @@ class Type(Enum):
         return self not in (Type.ARRAY, Type.MAP, Type.STRUCT)
 
 
+_LOGICAL_PREFIX: Final = "org.apache.kafka.connect.data."
+"""Of the names of Kafka's logical types, whose values are of other classes."""
+_CLASSES: Final[dict[Type, type]] = {
+    Type.INT8: Int8,
+    Type.INT16: Int16,
+    Type.INT32: Int32,
+    Type.INT64: Int64,
+    Type.FLOAT32: Float32,
+    Type.FLOAT64: float,
+    Type.BOOLEAN: bool,
+    Type.STRING: str,
+    Type.BYTES: bytes,
+}
+
+
 class Schema:
     """A type of data. Immutable; `SchemaBuilder` makes it.
 
@@ -53,23 +69,28 @@ class Schema:
         key_schema: Of a map's keys.
         value_schema: Of the values of a map or an array.
 
+    Attributes:
+        fields_by_name: Of a struct; of other types empty.
+        value_class: All values of exactly this class fit. None: each value must be examined.
+
     Example:
         >>> Schema(Type.INT32, optional=True) == OPTIONAL_INT32_SCHEMA, str(STRING_SCHEMA)
         (True, 'Schema{STRING}')
     """
 
     __slots__ = (
-        "_by_name",
         "_fields",
         "_hash",
         "_key_schema",
         "_value_schema",
         "default",
         "doc",
+        "fields_by_name",
         "name",
         "optional",
         "parameters",
         "type",
+        "value_class",
         "version",
     )
 
@@ -94,10 +115,12 @@ class Schema:
         self.doc = doc
         self.parameters = None if parameters is None else dict(parameters)
         self._fields = tuple(fields)
-        self._by_name = {field.name: field for field in self._fields}
+        self.fields_by_name = {field.name: field for field in self._fields}
         self._key_schema = key_schema
         self._value_schema = value_schema
         self._hash: int | None = None
+        logical = name is not None and name.startswith(_LOGICAL_PREFIX)
+        self.value_class = None if logical else _CLASSES.get(type)
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -109,7 +132,7 @@ class Schema:
         """Return the field of a struct, None if it has none of this name. Raises DataException for other types."""
         if self.type is not Type.STRUCT:
             raise DataException("Cannot look up fields on non-struct type")
-        return self._by_name.get(name)
+        return self.fields_by_name.get(name)
 
     @property
     def key_schema(self) -> Schema | None:

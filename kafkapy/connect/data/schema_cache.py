@@ -13,7 +13,7 @@ V = TypeVar("V")
 class SchemaCache(Generic[K, V]):
     """An LRU cache.
 
-    Invariant: it holds `most` values at most.
+    Invariant: it holds `most` values at most; `_last` is the entry that was asked for last.
 
     Args:
         most: How many values are kept.
@@ -27,6 +27,7 @@ class SchemaCache(Generic[K, V]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._values: OrderedDict[K, V] = OrderedDict()
+        self._last: tuple[K | None, V] | None = None
 
     def get(self, key: K, make: Callable[[K], V]) -> V:
         """Return the value of a key; create it if it is not cached.
@@ -35,12 +36,17 @@ class SchemaCache(Generic[K, V]):
             key: Such as a schema.
             make: Returns the value of a key.
         """
+        last = self._last
+        if last is not None and last[0] is key:  # as for most records, at no cost of a hash
+            return last[1]
         if key in self._values:
             self._values.move_to_end(key)
-            return self._values[key]
-        value = self._values[key] = make(key)
-        if len(self._values) > self._most:
-            self._values.popitem(last=False)
+            value = self._values[key]
+        else:
+            value = self._values[key] = make(key)
+            if len(self._values) > self._most:
+                self._values.popitem(last=False)
+        self._last = key, value
         return value
 
     def __len__(self) -> int:

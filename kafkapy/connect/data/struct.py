@@ -58,6 +58,46 @@ class Struct:
         for name, value in (values or {}).items():
             self.put(name, value)
 
+    @classmethod
+    def of_values(cls, schema: Schema, values: list[Any]) -> Self:
+        """Return a struct of values that are known to fit, such as those of other structs.
+
+        Args:
+            schema: Of type STRUCT.
+            values: Of the first fields, the others are not set; the list becomes part of the struct. Each fits its
+                field's schema, or is None.
+
+        Raises:
+            DataException: A value is None whose field is not optional.
+
+        Example:
+            >>> from kafkapy.connect.data.schema import STRING_SCHEMA
+            >>> Struct.of_values(Schema(Type.STRUCT, fields=[Field("a", 0, STRING_SCHEMA)]), ["b"])
+            Struct{a=b}
+        """
+        made = cls.__new__(cls)
+        made.schema = schema
+        made._values = values
+        if None in values:
+            for field, value in zip(schema.fields, values, strict=False):
+                if value is None:
+                    validate_value(field.schema, None, field.name)
+        missing = len(schema.fields) - len(values)
+        if missing:
+            values.extend([None] * missing)
+        return made
+
+    def values(self, use_defaults: bool = False) -> list[Any]:
+        """Return the values of all fields, in a new list.
+
+        Args:
+            use_defaults: A field's default stands for None. Default: None stays.
+        """
+        if use_defaults and None in self._values:
+            pairs = zip(self.schema.fields, self._values, strict=True)
+            return [field.schema.default if value is None else value for field, value in pairs]
+        return self._values.copy()
+
     def get(self, name: str) -> Any:
         """Return a field's value, or its default. Raises DataException for an unknown field."""
         field = self._field(name)
@@ -81,20 +121,25 @@ class Struct:
             DataException: There is no such field, or the value does not fit.
         """
         field = self._field(name)
-        value = own_type(field.schema, value)
-        validate_value(field.schema, value, field.name)
+        schema = field.schema
+        if type(value) is not schema.value_class:
+            value = own_type(schema, value)
+            validate_value(schema, value, field.name)
         self._values[field.index] = value
         return self
 
     def validate(self) -> None:
         """Raise DataException if a required field without a default is not set."""
         for field, value in zip(self.schema.fields, self._values, strict=True):
-            if value is None and (field.schema.optional or field.schema.default is not None):
+            schema = field.schema
+            if type(value) is schema.value_class:
                 continue
-            validate_value(field.schema, value, field.name)
+            if value is None and (schema.optional or schema.default is not None):
+                continue
+            validate_value(schema, value, field.name)
 
     def _field(self, name: str) -> Field:
-        field = self.schema.field(name)
+        field = self.schema.fields_by_name.get(name)
         if field is None:
             raise DataException(f"{name} is not a valid field name")
         return field

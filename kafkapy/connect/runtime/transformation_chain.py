@@ -74,13 +74,17 @@ class TransformationChain:
         for stage in self._stages:
             if current is None:
                 break
-            current = self._apply(context, stage, current)
+            try:
+                current = stage.apply(current)
+            except Exception as error:
+                current = self._recover(context, stage, current, error)
         return current
 
-    def _apply(self, context: ProcessingContext, stage: TransformationStage, record: R) -> R | None:
-        return self._operator.execute(
-            context, lambda: stage.apply(record), Stage.TRANSFORMATION, type(stage.transformation)
-        )
+    def _recover(
+        self, context: ProcessingContext, stage: TransformationStage, record: R, error: Exception
+    ) -> R | None:
+        executing = type(stage.transformation)
+        return self._operator.recover(context, lambda: stage.apply(record), Stage.TRANSFORMATION, executing, error)
 
     def close(self) -> None:
         for stage in self._stages:

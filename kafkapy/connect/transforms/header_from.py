@@ -87,9 +87,8 @@ class HeaderFrom(SidedTransformation):
         rest_schema = schema
         if self._operation == "move":
             rest_schema = self._schemas.get(schema, self._without_fields)
-            rest = Struct(rest_schema)
-            for field in rest_schema.fields:
-                rest.put(field.name, field_value(struct, field, self._use_defaults))
+            values = [field_value(struct, field, self._use_defaults) for field in rest_schema.fields]
+            rest = Struct.of_values(rest_schema, values)
         for name, header in zip(self._fields, self._headers, strict=True):
             own, found = struct.schema.field(name), schema.field(name)
             moved = None if own is None else field_value(struct, own, self._use_defaults)

@@ -37,12 +37,11 @@ class InsertHeader(Transformation):
 
     def configure(self, configs: Mapping[str, object]) -> None:
         parsed = self._DEFINITIONS.parse(configs)
-        self._name: str = parsed["header"]
-        self._value = parse_string(parsed["value.literal"])
+        value = parse_string(parsed["value.literal"])
+        (self._header,) = Headers().add(parsed["header"], value.value, value.schema)
 
     def apply(self, record: R) -> R | None:
-        headers = record.headers.duplicate().add(self._name, self._value.value, self._value.schema)
-        return record.replace(headers=headers)
+        return record.with_headers(record.headers.duplicate().add_header(self._header))
 
 
 class DropHeaders(Transformation):
@@ -72,7 +71,7 @@ class DropHeaders(Transformation):
         self._names = set(self._DEFINITIONS.parse(configs)["headers"])
 
     def apply(self, record: R) -> R | None:
-        return record.replace(headers=Headers(each for each in record.headers if each.key not in self._names))
+        return record.with_headers(Headers(each for each in record.headers if each.key not in self._names))
 
 
 class FilterRecords(Transformation):

@@ -30,7 +30,6 @@ from kafkapy.connect.transforms.requirements import (
     USE_DEFAULTS,
     copied_basics,
     define_use_defaults,
-    field_value,
     require_map,
     require_sink_record,
     require_struct,
@@ -118,9 +117,7 @@ class InsertField(SidedTransformation):
             return self.with_value(record, None, hash_map_copy(entries, inserted))
         struct = require_struct(value, _PURPOSE)
         schema = self._schemas.get(struct.schema, self._updated)
-        updated = Struct(schema)
-        for field in struct.schema.fields:
-            updated.put(field.name, field_value(struct, field, self._use_defaults))
+        updated = Struct.of_values(schema, struct.values(self._use_defaults))
         for name, each in self._inserted(record):
             updated.put(name, each)
         return self.with_value(record, schema, updated)

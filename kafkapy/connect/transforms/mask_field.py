@@ -29,7 +29,6 @@ from kafkapy.connect.errors import DataException, NumberFormatException
 from kafkapy.connect.transforms.requirements import (
     USE_DEFAULTS,
     define_use_defaults,
-    field_value,
     require_map,
     require_struct,
 )
@@ -121,11 +120,12 @@ class MaskField(SidedTransformation):
             masked = {name: self._masked(entries.get(name)) for name in self._fields}
             return self.with_value(record, None, hash_map_copy(entries, masked))
         struct = require_struct(value, _PURPOSE)
-        updated = Struct(struct.schema)
-        for field in struct.schema.fields:
-            each = field_value(struct, field, self._use_defaults)
-            updated.put(field.name, self._masked(each) if field.name in self._fields else each)
-        return self.with_value(record, schema, updated)
+        values = struct.values(self._use_defaults)
+        for name in self._fields:
+            field = struct.schema.field(name)
+            if field is not None:
+                values[field.index] = self._masked(values[field.index])
+        return self.with_value(record, schema, Struct.of_values(struct.schema, values))
 
     def _masked(self, value: Any) -> Any:
         if value is None:

@@ -19,6 +19,7 @@ from kafkapy.connect.transforms.requirements import (
     USE_DEFAULTS,
     copied_basics,
     define_use_defaults,
+    known_field,
     require_map,
     require_struct,
 )
@@ -85,7 +86,7 @@ class ReplaceField(SidedTransformation):
         self._renames = _parse_renames(parsed["renames"])
         self._old_names = {new: old for old, new in self._renames.items()}
         self._use_defaults: bool = parsed[USE_DEFAULTS]
-        self._schemas = SchemaCache[Schema, Schema](SCHEMAS_KEPT)
+        self._schemas = SchemaCache[Schema, tuple[Schema, list[int]]](SCHEMAS_KEPT)
 
     def apply(self, record: R) -> R | None:
         value = self.value_of(record)
@@ -96,22 +97,22 @@ class ReplaceField(SidedTransformation):
             kept = {self._renames.get(name, name): each for name, each in entries.items() if self._kept(name)}
             return self.with_value(record, None, hash_map(kept, power_of_two(len(entries))))
         struct = require_struct(value, _PURPOSE)
-        schema = self._schemas.get(struct.schema, self._updated)
-        updated = Struct(schema)
-        get = struct.get if self._use_defaults else struct.get_without_default
-        for field in schema.fields:
-            updated.put(field.name, get(self._old_names.get(field.name, field.name)))
-        return self.with_value(record, schema, updated)
+        schema, places = self._schemas.get(struct.schema, self._updated)
+        values = struct.values(self._use_defaults)
+        return self.with_value(record, schema, Struct.of_values(schema, [values[place] for place in places]))
 
     def _kept(self, name: str) -> bool:
         return name not in self._exclude and (not self._include or name in self._include)
 
-    def _updated(self, schema: Schema) -> Schema:
+    def _updated(self, schema: Schema) -> tuple[Schema, list[int]]:
+        """The new schema, and where its fields' values are in structs of the old one."""
         builder = copied_basics(schema, SchemaBuilder(Type.STRUCT))
         for field in schema.fields:
             if self._kept(field.name):
                 builder.field(self._renames.get(field.name, field.name), field.schema)
-        return builder.build()
+        updated = builder.build()
+        old_names = [self._old_names.get(field.name, field.name) for field in updated.fields]
+        return updated, [known_field(schema, name).index for name in old_names]
 
 
 class ReplaceFieldOnKey(OnKey, ReplaceField):

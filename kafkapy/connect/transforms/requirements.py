@@ -82,6 +82,19 @@ def copied_basics(source: Schema, builder: SchemaBuilder | None = None) -> Schem
     return builder.name(source.name).version(source.version).doc(source.doc).parameters(source.parameters or {})
 
 
+def known_field(schema: Schema, name: str) -> Field:
+    """Return the field of a struct's schema. Raises DataException if it has none of this name.
+
+    Args:
+        schema: The schema.
+        name: The field's.
+    """
+    field = schema.field(name)
+    if field is None:
+        raise DataException(f"{name} is not a valid field name")
+    return field
+
+
 def field_value(struct: Struct, field: Field, use_defaults: bool) -> Any:
     """Return a field's value.
 

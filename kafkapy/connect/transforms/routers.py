@@ -9,8 +9,11 @@ from kafkapy.common.java_date_format import date_format, utc
 from kafkapy.common.patterns import java
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import RegexPattern
+from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.errors import DataException, IllegalArgumentException, NullPointerException
 from kafkapy.connect.transforms.transformation import R, Transformation
+
+_TOPICS_KEPT = 1000
 
 
 class RegexRouter(Transformation):
@@ -38,13 +41,19 @@ class RegexRouter(Transformation):
         parsed = self._DEFINITIONS.parse(configs)
         self._pattern = java(parsed["regex"])
         self._replacement: str = parsed["replacement"]
+        self._topics = SchemaCache[str, str | None](_TOPICS_KEPT)
 
     def apply(self, record: R) -> R | None:
         if record.topic is None:
             raise NullPointerException()
-        if not self._pattern.fullmatch(record.topic):
-            return record
-        return record.replace(topic=self._pattern.replace_first(record.topic, self._replacement))
+        topic = self._topics.get(record.topic, self._routed)
+        return record if topic is None else record.with_topic(topic)
+
+    def _routed(self, topic: str) -> str | None:
+        """The new name; None: the old one stays."""
+        if not self._pattern.fullmatch(topic):
+            return None
+        return self._pattern.replace_first(topic, self._replacement)
 
 
 class TimestampRouter(Transformation):
@@ -93,4 +102,4 @@ class TimestampRouter(Transformation):
         except ValueError as error:
             raise IllegalArgumentException(str(error)) from error
         named = self._topic.replace("${topic}", record.topic)
-        return record.replace(topic=named.replace("${timestamp}", timestamp))
+        return record.with_topic(named.replace("${timestamp}", timestamp))

@@ -9,9 +9,10 @@ from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.schema import Schema, Type
+from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import DataException
-from kafkapy.connect.transforms.requirements import USE_DEFAULTS, define_use_defaults, field_value
+from kafkapy.connect.transforms.requirements import SCHEMAS_KEPT, USE_DEFAULTS, define_use_defaults
 from kafkapy.connect.transforms.transformation import OnKey, OnValue, R, SidedTransformation
 
 
@@ -46,6 +47,7 @@ class SetSchemaMetadata(SidedTransformation):
         self._use_defaults: bool = parsed[USE_DEFAULTS]
         if self._name is None and self._version is None:
             raise ConfigException("Neither schema name nor version configured")
+        self._schemas = SchemaCache[Schema, Schema](SCHEMAS_KEPT)
 
     def apply(self, record: R) -> R | None:
         value, schema = self.value_of(record), self.schema_of(record)
@@ -53,7 +55,7 @@ class SetSchemaMetadata(SidedTransformation):
             return record
         if schema is None:
             raise DataException("Schema required for [updating schema metadata]")
-        updated = self._updated(schema)
+        updated = self._schemas.get(schema, self._updated)
         return self.with_value(record, updated, self._with_schema(value, updated))
 
     def _updated(self, schema: Schema) -> Schema:
@@ -73,10 +75,7 @@ class SetSchemaMetadata(SidedTransformation):
     def _with_schema(self, value: Any, schema: Schema) -> Any:
         if not isinstance(value, Struct):
             return value
-        updated = Struct(schema)
-        for field in schema.fields:
-            updated.put(field.name, field_value(value, field, self._use_defaults))
-        return updated
+        return Struct.of_values(schema, value.values(self._use_defaults))
 
 
 class SetSchemaMetadataOnKey(OnKey, SetSchemaMetadata):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.schema import Schema
-from kafkapy.connect.headers import Header
+from kafkapy.connect.headers import Header, Headers
 from kafkapy.connect.records import ConnectRecord
 
 R = TypeVar("R", bound=ConnectRecord)
@@ -111,8 +111,8 @@ class OnKey(SidedTransformation):
         return record.key
 
     def with_value(self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None) -> R:
-        contents = (schema, value, record.value_schema, record.value)
-        return record.new_record(record.topic, record.kafka_partition, *contents, record.timestamp, headers)
+        made = record.with_key(schema, value)
+        return made if headers is None else made.with_headers(Headers(headers))
 
 
 class OnValue(SidedTransformation):
@@ -125,5 +125,5 @@ class OnValue(SidedTransformation):
         return record.value
 
     def with_value(self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None) -> R:
-        contents = (record.key_schema, record.key, schema, value)
-        return record.new_record(record.topic, record.kafka_partition, *contents, record.timestamp, headers)
+        made = record.with_value(schema, value)
+        return made if headers is None else made.with_headers(Headers(headers))

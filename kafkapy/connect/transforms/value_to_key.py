@@ -65,10 +65,8 @@ class ValueToKey(Transformation):
             return record.replace(key_schema=None, key=key)
         struct = require_struct(record.value, _PURPOSE)
         schema = self._schemas.get(struct.schema, self._key_schema)
-        made = Struct(schema)
         get = struct.get if self._use_defaults else struct.get_without_default
-        for name in self._fields:
-            made.put(name, get(name))
+        made = Struct.of_values(schema, [get(name) for name in self._fields])
         return record.replace(key_schema=schema, key=made, value_schema=struct.schema)
 
     def _key_schema(self, schema: Schema) -> Schema:

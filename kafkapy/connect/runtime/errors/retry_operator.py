@@ -126,8 +126,31 @@ class RetryWithToleranceOperator:
             return operation()  # the usual case
         except Exception as error:
             first = error
+        return self.recover(context, operation, stage, executing_class, first)
+
+    def recover(
+        self,
+        context: ProcessingContext,
+        operation: Callable[[], V],
+        stage: Stage,
+        executing_class: type[Any],
+        error: Exception,
+    ) -> V | None:
+        """Do what `execute` does after its first attempt has failed.
+
+        Args:
+            context: The record's context, which has not failed.
+            operation: The operation.
+            stage: The stage of the operation.
+            executing_class: The class that executes it.
+            error: The error of the first attempt.
+
+        Raises:
+            ConnectException: The operation has failed.
+        """
+        context.at(stage, executing_class)
         try:
-            return self._handle(context, operation, first)
+            return self._handle(context, operation, error)
         finally:
             if context.failed:
                 self._metrics.record_error()

@@ -22,7 +22,6 @@ from kafkapy.connect.transforms.requirements import (
     USE_DEFAULTS,
     copied_basics,
     define_use_defaults,
-    field_value,
     require_struct,
 )
 from kafkapy.connect.transforms.transformation import R, Transformation
@@ -136,9 +135,7 @@ class ExtractNewRecordState(Transformation):
 
     def _row(self, record: R, event: Struct, row: Struct, *, is_deleted: bool) -> R:
         schema = self._schemas.get((row.schema, event.schema, self._rewrites), self._extended)
-        made = Struct(schema)
-        for field in row.schema.fields:
-            made.put(field.name, field_value(row, field, self._rewrites and self._use_defaults))
+        made = Struct.of_values(schema, row.values(self._rewrites and self._use_defaults))
         if self._rewrites:
             made.put(_DELETED, "true" if is_deleted else "false")
         for reference in self._fields:
