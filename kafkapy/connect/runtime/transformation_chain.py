@@ -80,9 +80,7 @@ class TransformationChain:
                 current = self._recover(context, stage, current, error)
         return current
 
-    def _recover(
-        self, context: ProcessingContext, stage: TransformationStage, record: R, error: Exception
-    ) -> R | None:
+    def _recover(self, context: ProcessingContext, stage: TransformationStage, record: R, error: Exception) -> R | None:
         executing = type(stage.transformation)
         return self._operator.recover(context, lambda: stage.apply(record), Stage.TRANSFORMATION, executing, error)
 

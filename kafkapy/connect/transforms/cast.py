@@ -14,7 +14,7 @@ from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import Described
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.conversions import instant_text, schema_type
-from kafkapy.connect.data.hash_map import hash_map_copy
+from kafkapy.connect.data.hash_map import hash_map, hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.logical import date_to_days, time_to_ms, timestamp_to_ms
@@ -140,7 +140,7 @@ class Cast(SidedTransformation):
 
     def configure(self, configs: Mapping[str, object]) -> None:
         parsed = self._DEFINITIONS.parse(configs)
-        self._casts = parse_casts(parsed["spec"])
+        self._casts = hash_map(parse_casts(parsed["spec"]))  # the order decides which error is first
         self._whole = self._casts.get(None)
         self._use_defaults: bool = parsed[USE_DEFAULTS]
         self._schemas = SchemaCache[Schema, Schema](SCHEMAS_KEPT)

@@ -121,9 +121,8 @@ class MaskField(SidedTransformation):
             return self.with_value(record, None, hash_map_copy(entries, masked))
         struct = require_struct(value, _PURPOSE)
         values = struct.values(self._use_defaults)
-        for name in self._fields:
-            field = struct.schema.field(name)
-            if field is not None:
+        for field in struct.schema.fields:
+            if field.name in self._fields:
                 values[field.index] = self._masked(values[field.index])
         return self.with_value(record, schema, Struct.of_values(struct.schema, values))
 

@@ -12,6 +12,7 @@ from kafkapy.common.java_date_parse import date_parser
 from kafkapy.common.java_text import java_trim
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.builder import SchemaBuilder
+from kafkapy.connect.data.decimals import wrap
 from kafkapy.connect.data.hash_map import hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.logical import DAY_MS, date_builder, time_builder, timestamp_builder
@@ -190,7 +191,7 @@ class TimestampConverter(SidedTransformation):
             case "unix":
                 return Int64(_scaled(ms, 1000, self._units))
             case "Date":
-                return Instant(ms - ms % DAY_MS)
+                return Instant(wrap(ms - ms % DAY_MS, 64))
             case "Time":
                 return Instant(ms % DAY_MS)
         return Instant(ms)

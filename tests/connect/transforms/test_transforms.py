@@ -51,6 +51,27 @@ def test_casts_wrap_numbers_and_refuse_texts_out_of_range() -> None:
         _made("Cast$Key", spec="bytes")
 
 
+def test_the_first_failing_cast_is_that_of_javas_hash_map() -> None:
+    with pytest.raises(DataException, match="does not support casting from MAP"):
+        _made("Cast$Value", spec="tags:int8,note:int64").apply(_record({"tags": b"a", "note": {"x": 1}}))
+
+
+def test_a_field_that_is_required_must_be_set() -> None:
+    schema = SchemaBuilder(Type.STRUCT).field("a", INT64_SCHEMA).field("b", INT64_SCHEMA).build()
+    half = _record(Struct(schema, {"a": 5}), schema)
+    for name, configs in (
+        ("MaskField$Value", {"fields": "a"}),
+        ("InsertField$Value", {"topic.field": "t"}),
+        ("ReplaceField$Value", {"renames": "a:c"}),
+        ("SetSchemaMetadata$Value", {"schema.name": "New"}),
+        ("ValueToKey", {"fields": "b"}),
+    ):
+        with pytest.raises(DataException, match='null used for required field: "b"'):
+            _made(name, **configs).apply(half)
+    with pytest.raises(DataException, match="c is not a valid field name"):
+        _made("ReplaceField$Value", renames="c:b").apply(half)
+
+
 def test_nested_fields_are_extracted_by_paths() -> None:
     transform = _made("ExtractField$Value", field="`a.b`.c", field_syntax_version="v2")
     assert transform.apply(_record({"a.b": {"c": 5}})).value == 5
@@ -130,6 +151,7 @@ def test_schemas_get_names_and_versions() -> None:
         ("unix", "2024-02-29 12:34:56", 1709210096),
         ("string", Instant(1709210096789), "2024-02-29 12:34:56"),
         ("Date", Instant(-1), Instant(-86_400_000)),
+        ("Date", Instant(-(2**63)), Instant(9_223_372_036_794_351_616)),  # wraps, as Java's calendar does
         ("Time", 86_401, Instant(1000)),
         ("Timestamp", None, None),
     ],
