@@ -11,7 +11,6 @@ from kafkapy.connect.data.schema import Schema, same_value
 from kafkapy.connect.headers import Header, Headers
 from kafkapy.record.record_batch import TimestampType
 
-
 _CONTENTS: Final = dict.fromkeys(
     ("topic", "kafka_partition", "key_schema", "key", "value_schema", "value", "timestamp", "headers")
 )

@@ -70,15 +70,15 @@ class TransformationChain:
         Raises:
             ConnectException: A transform has failed, and the error is not tolerated.
         """
-        current: R | None = record
         for stage in self._stages:
-            if current is None:
-                break
             try:
-                current = stage.apply(current)
+                changed = stage.apply(record)
             except Exception as error:
-                current = self._recover(context, stage, current, error)
-        return current
+                changed = self._recover(context, stage, record, error)
+            if changed is None:
+                return None
+            record = changed
+        return record
 
     def _recover(self, context: ProcessingContext, stage: TransformationStage, record: R, error: Exception) -> R | None:
         executing = type(stage.transformation)
