@@ -35,8 +35,6 @@ pytestmark = [pytest.mark.timeout(600)]
 MB = 1 << 20
 MAX_GROWTH_MB = 50
 MAX_P99_MS = 250
-HANDSHAKES_A_SECOND = 2_500
-"""As docs/security.md says. At six times as many, connections are accepted faster than closed ones are noticed."""
 SETTLE_SECONDS = 120
 OF_CONNECTIONS = (
     "kafkapy.network.channel.KafkaChannel",
@@ -118,8 +116,8 @@ def test_no_input_is_served(secured: SecuredCluster, fuzz_inputs: int, pytestcon
 
 
 def test_handshakes_that_come_and_go(secured: SecuredCluster, short: bool, note: Note) -> None:
-    """At most `HANDSHAKES_A_SECOND`, each hello costing the broker a signature; 200 are open at any time. Some say nothing, some
-    half a hello, some garbage."""
+    """As fast as one thread begins them, each hello costing the broker a signature; 200 are open at any time. Some say nothing,
+    some half a hello, some garbage."""
     hello = client_hello(secured)
     said = (b"", hello, hello[:100], random.Random(0).randbytes(300), hello)
     listeners = ("TLS", "SASLS", "MTLS", "SASL")
@@ -137,9 +135,6 @@ def test_handshakes_that_come_and_go(secured: SecuredCluster, short: bool, note:
             opened.append(one)
             if len(opened) > 200:
                 opened.popleft().close()
-            ahead = count / HANDSHAKES_A_SECOND - (time.monotonic() - began)
-            if ahead > 0.001:
-                time.sleep(ahead)
         note("a second", f"{count / (time.monotonic() - began):.0f}")
         while opened:
             opened.pop().close()

@@ -218,7 +218,8 @@ class PlaintextPort(tcp.Port):
     """A listening port whose connections are `PlaintextTransport`s.
 
     Sockets are accepted at once, but become connections a time slice at a time, which takes ten times as long. The
-    kernel's queue is short, and a client that finds it full retries only after a second.
+    kernel's queue is short, and a client that finds it full retries only after a second. Before each connection is made,
+    one whose peer has gone is closed: connections may come and go faster than the broker serves them.
 
     Invariant: `_accepted` are open sockets that are not connections yet; while there are any, a call of
     `_make_connections` is scheduled.
@@ -287,6 +288,7 @@ class PlaintextPort(tcp.Port):
         """Make connections as Twisted's `doRead` does, until the time slice is used up."""
         while self._accepted and not self.disconnecting:
             accepted, peer = self._accepted.popleft()
+            self.reactor.close_one()
             try:
                 self._make_connection(accepted, peer)
             except Exception:

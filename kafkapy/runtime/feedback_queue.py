@@ -8,7 +8,7 @@ thousand times larger.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -44,13 +44,15 @@ class FeedbackQueue:
 
     `EVENTS_TO_RECLASSIFY` slow events in a row demote a connection, and as many quick ones promote it. The requests of one
     connection are always served in order. Ten thousand connections may close at once: when the slice is over, the
-    remaining ones are deferred (`_closing`) and closed after all other work, at least one in each turn.
+    remaining ones are deferred (`_closing`) and closed after all other work, at least one in each turn, and one for each
+    connection that is opened (`close_one`): connections that come and go do not pile up.
 
     Descriptors that are not `DirectDescriptor` are passed to `serve_other`, which serves them as Twisted does.
 
     Invariants: `ended` is when the last item of the current turn ended; the meter has been told of all items until
     then. `_slow` counts slow events in a row of connections on the first level (until `_forget_at`). Connections in
-    `_closing` are masked in the pollers, unless something else has changed their mask.
+    `_closing` (by descriptor, in order) are watched, and masked in the pollers unless something else has changed their
+    mask.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class FeedbackQueue:
         self.ended = self._now()
         self._slow: dict[int, int] = {}
         self._forget_at = 0.0
-        self._closing: deque[tuple[int, Any]] = deque()
+        self._closing: OrderedDict[int, Any] = OrderedDict()
         self._connections_next = False
         """If both kinds are waiting on the second level: whether connections are served next."""
 
@@ -217,19 +219,27 @@ class FeedbackQueue:
 
     # --- connections that close
 
+    def close_one(self) -> None:
+        """Close the connection that was deferred first, if there is any. Work that opens a connection calls this."""
+        if not self._closing:
+            return
+        fd, connection = self._closing.popitem(last=False)
+        self._serve(connection, fd, self._readable)
+        if self._selectables.get(fd) is connection:  # it had sent data before it closed
+            self._restore_mask(connection)
+
+    def unwatched(self, fd: int) -> None:
+        """Note that the descriptor is not watched any more."""
+        self._closing.pop(fd, None)
+
     def _defer_close(self, connection: Any, fd: int) -> None:
         self._pollers.modify(fd, 0)
-        self._closing.append((fd, connection))
+        self._closing[fd] = connection
 
     def _close_deferred(self, before: float) -> float:
         """Close deferred connections; returns when the last one had been served."""
-        ending, selectables = self._closing, self._selectables
-        while ending:
-            fd, connection = ending.popleft()
-            if selectables.get(fd) is connection:
-                self._serve(connection, fd, self._readable)
-                if selectables.get(fd) is connection:  # it had sent data before it closed
-                    self._restore_mask(connection)
+        while self._closing:
+            self.close_one()
             before = self._now()
             if before > self._slice.ends:
                 break

@@ -144,6 +144,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         else:
             del self._selectables[fd]
             self._pollers.unregister(fd)
+            self._queue.unwatched(fd)
         group.remove(fd)
 
     def removeAll(self) -> list[Any]:
@@ -155,6 +156,10 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
 
     def getWriters(self) -> list[Any]:
         return [self._selectables[fd] for fd in self._writes]
+
+    def close_one(self) -> None:
+        """Close one of the connections whose peers have closed them, if any are deferred (`FeedbackQueue`)."""
+        self._queue.close_one()
 
     # --- requests that yielded
 

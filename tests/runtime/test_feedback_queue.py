@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafkapy.network import socket_server
+from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.request import Request
 from kafkapy.runtime.feedback_queue import EVENTS_TO_RECLASSIFY, SLOW_EVENT_SECONDS
 from kafkapy.runtime.pollers import OneSelector, Pollers, TwoEpolls
@@ -209,6 +211,68 @@ def test_one_that_waits_hears_of_its_end(served: DirectDescriptor) -> None:
     client.socket.close()
     served.loop.until(lambda: not served.loop.server.connection_count)
     assert len(served.loop.reactor._pollers.second) == 0
+
+
+# -- connections that close
+
+
+@pytest.fixture
+def closing(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> DirectDescriptor:
+    """Each connection that closes takes a whole slice."""
+    clock = Clock()
+    served = DirectDescriptor(make_loopback(pollers=TwoEpolls(), now=clock), clock)
+    closed = served.loop.server.channel_closed
+
+    def close_slowly(channel: KafkaChannel) -> None:
+        clock.now += 2 * SLICE_SECONDS
+        closed(channel)
+
+    monkeypatch.setattr(served.loop.server, "channel_closed", close_slowly)
+    return served
+
+
+def _close(served: DirectDescriptor, clients: list[LoopbackClient]) -> None:
+    """Returns when the reactor has noticed all of them and closed the first."""
+    near = {str(client.socket.getsockname()[1]) for client in clients}
+    filenos = [
+        channel.transport.fileno()
+        for channel in served.loop.server._channels
+        if channel.context.connection_id.split(":")[-1].split("-")[0] in near
+    ]
+    for client in clients:
+        client.socket.close()
+    for fileno in filenos:
+        assert select.select([fileno], [], [], HANG_SECONDS)[0]
+    served.loop.turns(1)
+
+
+def test_connections_that_close_together_take_turns(closing: DirectDescriptor) -> None:
+    clients = [closing.connect(f"{n}") for n in range(10)]
+    _close(closing, clients)
+    assert closing.loop.server.connection_count == 9
+    closing.loop.turns(1)
+    assert closing.loop.server.connection_count == 8
+
+
+def test_each_connection_that_is_opened_closes_one(closing: DirectDescriptor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However fast connections come and go, those that have gone do not pile up."""
+    monkeypatch.setattr(socket_server, "monotonic", lambda: 0.0)  # the slice lasts: all that wait are made together
+    server = closing.loop.server
+    clients = [closing.connect(f"{n}") for n in range(10)]
+    for _ in range(3):
+        _close(closing, clients)
+        clients = [closing.loop.connect(closing.port) for _ in range(10)]
+        made = server.accepted + 10
+        closing.loop.until(lambda made=made: server.accepted == made)  # type: ignore[misc]
+        assert server.connection_count == 10
+
+
+def test_a_closing_connection_that_is_aborted_is_forgotten(closing: DirectDescriptor) -> None:
+    _close(closing, [closing.connect(f"{n}") for n in range(3)])
+    for channel in list(closing.loop.server._channels):
+        channel.abort("the test wants it")
+    assert not closing.loop.reactor._queue._closing
+    closing.loop.until(lambda: not closing.loop.server.connection_count)
 
 
 # -- the pollers
