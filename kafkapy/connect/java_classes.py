@@ -60,6 +60,14 @@ _OTHERS: Final = {
             ("com.redis.kafka.connect.RedisStreamSource", "redis_stream_source:RedisStreamSource"),
         )
     },
+    **{
+        f"{java}{kind}": f"connectors.opensearch.search_sink:{java.rpartition('.')[2]}{kind}"
+        for kind in ("Connector", "Task")
+        for java in (
+            "io.aiven.kafka.connect.opensearch.OpensearchSink",
+            "io.confluent.connect.elasticsearch.ElasticsearchSink",
+        )
+    },
     **_SQL,
     **{
         f"kafkapy.connect.{place}{kind}": f"connectors.rotated.{module}:{place}{kind}"

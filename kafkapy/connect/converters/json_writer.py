@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from kafkapy.common.java_text import java_double, java_float
 from kafkapy.connect.converters.json_text import json_string
@@ -34,6 +34,8 @@ class JsonDataWriter:
     Args:
         numeric_decimals: Decimals are numbers, not base 64.
         use_defaults: The default of a field stands for a None.
+        map_entries: Which maps with a schema are arrays of objects `{"key": …, "value": …}`: `documents` are those whose keys are
+            no strings, `all` are all. Default: `pairs`, none; maps whose keys are no strings are arrays of pairs.
 
     Example:
         >>> from kafkapy.connect.data.schema import BYTES_SCHEMA
@@ -41,9 +43,12 @@ class JsonDataWriter:
         '"YWI="'
     """
 
-    def __init__(self, numeric_decimals: bool, use_defaults: bool) -> None:
+    def __init__(
+        self, numeric_decimals: bool, use_defaults: bool, map_entries: Literal["pairs", "documents", "all"] = "pairs"
+    ) -> None:
         self._numeric_decimals, self._use_defaults = numeric_decimals, use_defaults
         self._members = SchemaCache[Schema, list[tuple[str, Schema]]](_SCHEMAS_KEPT)
+        self._map_entries = map_entries
 
     def text(self, schema: Schema | None, value: Any) -> str:
         """Return the JSON of a value.
@@ -113,9 +118,13 @@ class JsonDataWriter:
         keys = values = None
         if schema is not None:
             keys, values = schema.key_schema, schema.value_schema
-        if keys.type is Type.STRING if keys is not None else all(isinstance(key, str) for key in value):
+        has_names = keys.type is Type.STRING if keys is not None else all(isinstance(key, str) for key in value)
+        if has_names and (keys is None or self._map_entries != "all"):
             members = {self._key(keys, key): self.text(values, each) for key, each in value.items()}
             return f"{{{','.join([f'{name}:{text}' for name, text in members.items()])}}}"
+        if keys is not None and self._map_entries != "pairs":
+            entries = [f'{{"key":{self.text(keys, k)},"value":{self.text(values, v)}}}' for k, v in value.items()]
+            return f"[{','.join(entries)}]"
         pairs = [f"[{self.text(keys, key)},{self.text(values, each)}]" for key, each in value.items()]
         return f"[{','.join(pairs)}]"
 

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.config_validators import NonEmptyString, OneOf, Range
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.http.bodies import Bodies, fill
@@ -22,11 +21,11 @@ from kafkapy.connect.connectors.http.client_config import (
     pause_ms,
     status_codes,
 )
-from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.connectors.uniform_sink import PutProgress, UniformSinkConnector, report
 from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
-from kafkapy.connect.sink import SinkConnector, SinkTask
+from kafkapy.connect.sink import SinkTask
 
 log = logging.getLogger("kafkapy.connect.connectors.http")
 
@@ -76,49 +75,6 @@ def _definitions() -> ConfigDef:
     return define_client_configs(definitions)
 
 
-class HttpSinkConnector(SinkConnector):
-    """Sends records to `http.api.url`, each at least once; the configs are in docs/connect_http.md.
-
-    Example:
-        >>> connector = HttpSinkConnector()
-        >>> connector.start({"name": "a", "http.api.url": "http://localhost/${topic}"})
-        >>> len(connector.task_configs(2))
-        2
-    """
-
-    java_class = "io.confluent.connect.http.HttpSinkConnector"
-
-    def version(self) -> str:
-        return VERSION
-
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        known = definitions.parse(config)
-        check_client_configs(known)
-        if urlsplit(known["http.api.url"]).scheme not in ("http", "https"):
-            raise ConfigException.invalid("http.api.url", known["http.api.url"], "Expected http:// or https://.")
-        parse_headers(known["headers"], known["header.separator"])
-        Bodies(known)
-        warn_of_unused(config, definitions)
-        self._config = dict(config)
-
-    def task_class(self) -> type[SinkTask]:
-        return HttpSinkTask
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._config] * max_tasks
-
-    def stop(self) -> None:
-        pass
-
-    def config(self) -> ConfigDef:
-        return _definitions()
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Every offset will do: they are the consumer group's only."""
-        return True
-
-
 class _RequestBatch(NamedTuple):
     method: str
     url: str
@@ -128,15 +84,13 @@ class _RequestBatch(NamedTuple):
 class HttpSinkTask(SinkTask):
     """Sends records, in order for each URL.
 
-    Invariant: `_sent` has the places of the records that were sent (or given up) by a `put` which then failed: the worker
-    puts them again, and they are skipped. `_attempts` counts the failures of the request that is repeated.
+    Invariant: `_progress` has the records that were sent (or given up) by a `put` which then failed.
     """
 
     java_class = "io.confluent.connect.http.HttpSinkTask"
 
     def __init__(self) -> None:
-        self._sent: set[tuple[str | None, int | None, int]] = set()
-        self._attempts = 0
+        self._progress = PutProgress()
 
     def version(self) -> str:
         return VERSION
@@ -157,18 +111,17 @@ class HttpSinkTask(SinkTask):
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         waiting: dict[tuple[str, str], _RequestBatch] = {}
-        for record in records:
-            if _place(record) in self._sent:
-                continue
+        for record in self._progress.pending(records):
             if record.value is None and self._nulls == "IGNORE":
                 continue
             if record.value is None and self._nulls == "FAIL":
                 self._give_up([record], DataException("The value is null: set behavior.on.null.values."))
+                self._progress.done([record])
                 continue
             self._add(record, waiting)
         for batch in waiting.values():
             self._send(batch)
-        self._sent.clear()
+        self._progress.completed()
 
     def _add(self, record: SinkRecord, waiting: dict[tuple[str, str], _RequestBatch]) -> None:
         method = "DELETE" if record.value is None else self._method
@@ -197,32 +150,44 @@ class HttpSinkTask(SinkTask):
             problem, is_retried = str(error), False
         else:
             if response.is_success:
-                self._done(batch)
+                self._progress.done(batch.records)
                 return
             problem = f"{batch.method} {batch.url} was answered by {response.status_code}: {response.text[:500]}"
             retry_after = response.headers.get("Retry-After")
             is_retried = self._is_retried(response.status_code)
-        if is_retried and self._attempts < self._config["max.retries"]:
-            self._attempts += 1
-            self.context.timeout(pause_ms(self._config, self._attempts, retry_after))
+        if is_retried and self._progress.failed(self._config["max.retries"]):
+            self.context.timeout(pause_ms(self._config, self._progress.attempts, retry_after))
             raise RetriableException(problem)
         self._give_up(batch.records, ConnectException(problem))
-        self._done(batch)
-
-    def _done(self, batch: _RequestBatch) -> None:
-        self._attempts = 0
-        self._sent.update(map(_place, batch.records))
+        self._progress.done(batch.records)
 
     def _give_up(self, records: Sequence[SinkRecord], error: ConnectException) -> None:
-        reporter = self.context.errant_record_reporter()
-        if reporter is not None:
-            for record in records:
-                reporter.report(record, error)
-        elif self._config["behavior.on.error"].upper() == "FAIL":
+        if report(self.context, records, error):
+            return
+        if self._config["behavior.on.error"].upper() == "FAIL":
             raise error
-        else:
-            log.error("%d records are skipped: %s", len(records), error)
+        log.error("%d records are skipped: %s", len(records), error)
 
 
-def _place(record: SinkRecord) -> tuple[str | None, int | None, int]:
-    return record.original_topic, record.original_kafka_partition, record.original_kafka_offset
+class HttpSinkConnector(UniformSinkConnector):
+    """Sends records to `http.api.url`, each at least once; the configs are in docs/connect_http.md.
+
+    Example:
+        >>> connector = HttpSinkConnector()
+        >>> connector.start({"name": "a", "http.api.url": "http://localhost/${topic}"})
+        >>> len(connector.task_configs(2))
+        2
+    """
+
+    java_class = "io.confluent.connect.http.HttpSinkConnector"
+    task = HttpSinkTask
+
+    def config(self) -> ConfigDef:
+        return _definitions()
+
+    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        check_client_configs(known)
+        if urlsplit(known["http.api.url"]).scheme not in ("http", "https"):
+            raise ConfigException.invalid("http.api.url", known["http.api.url"], "Expected http:// or https://.")
+        parse_headers(known["headers"], known["header.separator"])
+        Bodies(known)

@@ -1,0 +1,1 @@
+"""Records of topics to documents of OpenSearch and Elasticsearch."""
