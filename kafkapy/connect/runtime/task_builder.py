@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import ExitStack
 from typing import Any
 
 from kafkapy.common.time import Time
@@ -48,7 +49,8 @@ _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
 class TaskBuilder:
-    """Builds tasks. Methods raise ConnectException, ConfigException or KafkaError if a task cannot be built."""
+    """Builds tasks. Methods raise ConnectException, ConfigException or KafkaError if a task cannot be built; then its
+    metrics are removed, and its clients closed."""
 
     def __init__(
         self,
@@ -98,16 +100,22 @@ class TaskBuilder:
         self, request: TaskRequest, task: SourceTask, configs: ClientSettings, transactions: TransactionContext | None
     ) -> SourceTaskParts:
         id, config = request.id, request.connector_config
-        measured = MeasuredSource(id, self.metrics, request.listener, self.worker_metrics)
-        operator = self._operator(config, measured.errors)
-        chain = TransformationChain(transformation_stages(self._plugins, config), operator)
-        key, value, header = self._converters(config)
-        groups = configured_groups(config) if self._config["topic.creation.enable"] else None
-        producer = make_producer(configs)
-        admin = None
-        if groups is not None:
-            admin = make_admin(self._clients.admin(id.connector, f"connector-adminclient-{id}", config, SOURCE))
-        store = self._stores.for_task(id.connector, str(id), config, producer, configs)
+        with ExitStack() as undo:
+            measured = MeasuredSource(id, self.metrics, request.listener, self.worker_metrics)
+            undo.callback(measured.close)
+            operator = self._operator(config, measured.errors)
+            chain = TransformationChain(transformation_stages(self._plugins, config), operator)
+            undo.callback(close_quietly, chain, f"The transforms of task {id}")
+            key, value, header = self._converters(config)
+            groups = configured_groups(config) if self._config["topic.creation.enable"] else None
+            producer = make_producer(configs)
+            undo.callback(close_quietly, producer, f"The producer of task {id}")
+            admin = None
+            if groups is not None:
+                admin = make_admin(self._clients.admin(id.connector, f"connector-adminclient-{id}", config, SOURCE))
+                undo.callback(close_quietly, admin, f"The admin client of task {id}")
+            store = self._stores.for_task(id.connector, str(id), config, producer, configs)
+            undo.pop_all()
         reader = StoredOffsetReader(store, id.connector)
         return SourceTaskParts(
             id,
@@ -143,13 +151,17 @@ class TaskBuilder:
             raise ConnectException(f"{type(task).__name__} is not a sink task")
         id, config = request.id, request.connector_config
         known = sink_config_def(self._plugins).parse(config)
-        measured = MeasuredSink(id, self.metrics, request.listener, self.worker_metrics)
-        operator = self._operator(config, measured.errors)
-        chain = TransformationChain(transformation_stages(self._plugins, config), operator)
-        converters = self._converters(config)
-        reports = bool(known[_DEAD_LETTERS]) or known["errors.log.enable"]
-        reporter = WorkerErrantRecordReporter(operator, *converters) if reports else None
-        consumer = make_consumer(self._clients.consumer(id.connector, f"connector-consumer-{id}", config))
+        with ExitStack() as undo:
+            measured = MeasuredSink(id, self.metrics, request.listener, self.worker_metrics)
+            undo.callback(measured.close)
+            operator = self._operator(config, measured.errors)
+            chain = TransformationChain(transformation_stages(self._plugins, config), operator)
+            undo.callback(close_quietly, chain, f"The transforms of task {id}")
+            converters = self._converters(config)
+            reports = bool(known[_DEAD_LETTERS]) or known["errors.log.enable"]
+            reporter = WorkerErrantRecordReporter(operator, *converters) if reports else None
+            consumer = make_consumer(self._clients.consumer(id.connector, f"connector-consumer-{id}", config))
+            undo.pop_all()
         return WorkerSinkTask(
             SinkTaskParts(
                 id,
