@@ -134,6 +134,8 @@ def json_string(text: str) -> str:
         >>> json_string('é"\\n')
         '"é\\\\"\\\\n"'
     """
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{_ESCAPES.sub(_escaped, text)}"'
 
 

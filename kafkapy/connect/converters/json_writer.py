@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import math
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kafkapy.common.java_text import java_double, java_float
 from kafkapy.connect.converters.json_text import json_string
@@ -47,7 +48,7 @@ class JsonDataWriter:
         self, numeric_decimals: bool, use_defaults: bool, map_entries: Literal["pairs", "documents", "all"] = "pairs"
     ) -> None:
         self._numeric_decimals, self._use_defaults = numeric_decimals, use_defaults
-        self._members = SchemaCache[Schema, list[tuple[str, Schema]]](_SCHEMAS_KEPT)
+        self._members = SchemaCache[Schema, list[_Member]](_SCHEMAS_KEPT)
         self._map_entries = map_entries
 
     def text(self, schema: Schema | None, value: Any) -> str:
@@ -62,8 +63,6 @@ class JsonDataWriter:
         """
         if value is None:
             return self._null(schema)
-        if schema is not None and type(value) is schema.value_class:
-            return self._plain(schema, schema.type, value)
         if schema is None:
             kind = schema_type(value)
             if kind is None:
@@ -94,24 +93,16 @@ class JsonDataWriter:
         return decimal_text(value) if self._numeric_decimals else _base64(decimal_to_bytes(schema, value))
 
     def _plain(self, schema: Schema | None, kind: Type, value: Any) -> str:
+        scalar = _SCALARS.get(kind)
+        if scalar is not None:
+            return scalar(value)
         match kind:
-            case Type.STRING:
-                return json_string(value)
-            case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64:
-                return int.__repr__(value)
-            case Type.BOOLEAN:
-                return "true" if value else "false"
-            case Type.FLOAT32 | Type.FLOAT64:
-                text = java_float(value) if kind is Type.FLOAT32 else java_double(value)
-                return text if math.isfinite(value) else f'"{text}"'
-            case Type.BYTES:
-                return _base64(value)
             case Type.ARRAY:
                 items = None if schema is None else schema.value_schema
                 return f"[{','.join([self.text(items, each) for each in value])}]"
             case Type.MAP:
                 return self._map(schema, value)
-            case Type.STRUCT:
+            case _:
                 return self._struct(schema, value)
 
     def _map(self, schema: Schema | None, value: dict[Any, Any]) -> str:
@@ -135,14 +126,25 @@ class JsonDataWriter:
     def _struct(self, schema: Schema | None, value: Struct) -> str:
         if value.schema != schema:
             raise DataException("Mismatching schema." if schema else "Couldn't convert a struct without its schema.")
-        text = self.text
-        pairs = zip(self._members.get(schema, _members), value.values(), strict=True)
-        return f"{{{','.join([f'{name}{text(of_value, each)}' for (name, of_value), each in pairs])}}}"
+        shown = [
+            member.begin + (member.write(each) if type(each) is member.kind else self.text(member.schema, each))
+            for member, each in zip(self._members.get(schema, _members), value.values(), strict=True)
+        ]
+        return f"{{{','.join(shown)}}}"
 
 
-def _members(schema: Schema) -> list[tuple[str, Schema]]:
-    """The beginnings of a struct's members, with the schemas of their values."""
-    return [(f"{json_string(field.name)}:", field.schema) for field in schema.fields]
+class _Member(NamedTuple):
+    """How the values of a field are written. `begin`: the member's name; `write`: writes values of the class `kind`."""
+
+    begin: str
+    schema: Schema
+    kind: type | None
+    write: Callable[[Any], str]
+
+
+def _members(schema: Schema) -> list[_Member]:
+    fields = [(json_string(field.name), field.schema) for field in schema.fields]
+    return [_Member(f"{name}:", own, own.value_class, _SCALARS.get(own.type, str)) for name, own in fields]
 
 
 def _mismatch(kind: Type, value: Any) -> str:
@@ -159,3 +161,28 @@ def _time(schema: Schema, value: Any) -> str:
 
 def _base64(data: bytes) -> str:
     return f'"{base64.b64encode(data).decode()}"'
+
+
+def _boolean(value: Any) -> str:
+    return "true" if value else "false"
+
+
+def _float(value: Any) -> str:
+    return java_float(value) if math.isfinite(value) else f'"{java_float(value)}"'
+
+
+def _double(value: Any) -> str:
+    return java_double(value) if math.isfinite(value) else f'"{java_double(value)}"'
+
+
+_SCALARS: dict[Type, Callable[[Any], str]] = {
+    Type.INT8: int.__repr__,
+    Type.INT16: int.__repr__,
+    Type.INT32: int.__repr__,
+    Type.INT64: int.__repr__,
+    Type.FLOAT32: _float,
+    Type.FLOAT64: _double,
+    Type.BOOLEAN: _boolean,
+    Type.STRING: json_string,
+    Type.BYTES: _base64,
+}
