@@ -315,9 +315,9 @@ def _table_rows(server: PostgresqlServer, table: str) -> int:
     import psycopg
 
     with psycopg.connect(server.dsn) as connection:
-        if not connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()[0]:  # type: ignore[index]
+        if not connection.execute("SELECT to_regclass(%s)", (table,)).fetchone()[0]:
             return 0
-        return int(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])  # type: ignore[index]
+        return int(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0])
 
 
 def _parquet_rows(folder: Path) -> int:
