@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import uuid
 from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -31,6 +32,8 @@ _UNKNOWN_SCALE: Final = 127
 """Scale of NUMERIC columns without one (Confluent's)."""
 _LONGEST_INTEGER: Final = 18
 _EXACT: Final = Context(prec=1200)
+_UTC: Final = ZoneInfo("UTC")
+_ZERO_DATE: Final = re.compile(r"0000-|\d+-00-|\d+-\d+-00")
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
@@ -84,10 +87,13 @@ class ColumnTypes:
             return _plain(Type.FLOAT32 if is_short else Type.FLOAT64, is_nullable, float)
         if isinstance(kind, sa.Numeric):
             return self._decimal(kind.precision, kind.scale, is_nullable)
+        if name == "YEAR":
+            return _plain(Type.INT16, is_nullable, int)
         if isinstance(kind, sa.DateTime):
-            return self._timestamp(is_nullable)
+            is_in_utc = name == "TIMESTAMP" and self._kind in ("mysql", "mariadb")  # as the session's zone is
+            return self._unless_zero(self._timestamp(is_nullable, _UTC if is_in_utc else self._zone))
         if isinstance(kind, sa.Date):
-            return ColumnSchema(_optional(date_builder(), is_nullable), _date)
+            return self._unless_zero(ColumnSchema(_optional(date_builder(), is_nullable), _date))
         if isinstance(kind, sa.Time):
             return ColumnSchema(_optional(time_builder(), is_nullable), _time)
         if (
@@ -132,9 +138,17 @@ class ColumnTypes:
         places = _UNKNOWN_SCALE if precision is None else scale or 0
         return ColumnSchema(_optional(decimal_builder(places), is_nullable), lambda value: _scaled(value, places))
 
-    def _timestamp(self, is_nullable: bool) -> ColumnSchema:
+    def _unless_zero(self, column: ColumnSchema) -> ColumnSchema:
+        """MySQL's dates without a year, month or day become NULL; the driver leaves them as text."""
+        if self._kind not in ("mysql", "mariadb"):
+            return column
+        return column._replace(
+            convert=lambda value: None if isinstance(value, str) and _ZERO_DATE.match(value) else column.convert(value)
+        )
+
+    def _timestamp(self, is_nullable: bool, zone: ZoneInfo) -> ColumnSchema:
         def convert(value: Any) -> Any:
-            moment = as_moment(value, self._zone)
+            moment = as_moment(value, zone)
             if self._granularity == "connect_logical":
                 return Instant.of(moment)
             micros = (moment - _EPOCH) // _MICROSECOND
@@ -158,7 +172,7 @@ class ColumnTypes:
         if kinds == {bytes}:
             return _plain(Type.BYTES, True, bytes)
         if kinds <= {dt.datetime} and kinds:
-            return self._timestamp(True)
+            return self._timestamp(True, self._zone)
         return _plain(Type.STRING, True, _text)
 
 

@@ -213,12 +213,12 @@ def is_transient(error: BaseException) -> bool:
     if not isinstance(error, exc.DBAPIError):
         return isinstance(error, exc.TimeoutError)
     original = error.orig
-    state = getattr(original, "sqlstate", None)
-    if state:
-        return str(state).startswith(_TRANSIENT_STATES)
     arguments = getattr(original, "args", ())
     if type(original).__module__.startswith("pymysql") and arguments and isinstance(arguments[0], int):
         return arguments[0] in _TRANSIENT_MYSQL or arguments[0] == 0
+    state = getattr(original, "sqlstate", None)
+    if state:
+        return str(state).startswith(_TRANSIENT_STATES)
     if type(original).__module__ == "sqlite3":
         text = str(original)
         return "locked" in text or "busy" in text or "unable to open" in text or "disk I/O" in text

@@ -8,6 +8,7 @@ are read when all of them have ended.
 from __future__ import annotations
 
 import logging
+import random
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,6 +18,7 @@ from sqlalchemy import exc
 
 from kafkapy.connect.connectors.sql.database import APPLICATION, Database, message_of
 from kafkapy.connect.connectors.sql.names import TableName
+from kafkapy.connect.errors import RetriableException
 
 log = logging.getLogger("kafkapy.connect.connectors.sql")
 
@@ -40,11 +42,11 @@ _OPEN: Final = f"""
                              AND a.application_name IS DISTINCT FROM '{APPLICATION}'))"""
 """All open transactions: one that has written nothing yet may use the time of its beginning later."""
 _INNODB: Final = (
-    "SELECT CONCAT(trx_mysql_thread_id, '/', trx_started) FROM information_schema.INNODB_TRX "
-    "WHERE trx_mysql_thread_id <> CONNECTION_ID()"
+    "SELECT CONCAT(trx_mysql_thread_id, '/', trx_started), trx_mysql_thread_id = CONNECTION_ID() "
+    "FROM information_schema.INNODB_TRX"
 )
-_INNODB_CACHE_S: Final = 0.15
-"""INNODB_TRX may be 0.1 s old."""
+_INNODB_PAUSES_S: Final = (0.15, 0.6)
+"""The server renews INNODB_TRX only when no session has read it for 0.1 s: pauses are random, as tasks must not keep in step."""
 _NO_PRIVILEGE: Final = 1227
 
 
@@ -73,19 +75,17 @@ class OpenTransactions:
         self._relation = None if table is None else _postgresql_name(table)
         self._warn_after_s = warn_after_s
         self._waiting: frozenset[str] = frozenset()
-        self._warn_at = 0.0
+        self._warn_at = self._look_at = 0.0
         self._can_list = database.kind in ("postgresql", "mysql", "mariadb")
 
     def mark(self) -> None:
         """List the transactions that are open; called after a bound was taken."""
-        if self._database.is_mysql and self._can_list:
-            self._pause(_INNODB_CACHE_S)
-        self._waiting = self._listed()
+        self._waiting = self._listed(must_be_new=True)
         self._warn_at = time.monotonic() + self._warn_after_s
 
     def have_ended(self) -> bool:
         """Return whether all transactions of the last `mark` have ended; also logs if they take long."""
-        if self._waiting:
+        if self._waiting and time.monotonic() >= self._look_at:
             self._waiting &= self._listed()
         if self._waiting and time.monotonic() > self._warn_at:
             names = ", ".join(sorted(self._waiting)[:10])
@@ -93,7 +93,7 @@ class OpenTransactions:
             self._warn_at = time.monotonic() + self._warn_after_s
         return not self._waiting
 
-    def _listed(self) -> frozenset[str]:
+    def _listed(self, must_be_new: bool = False) -> frozenset[str]:
         if not self._can_list:
             return frozenset()
         connection = self._database.connection()
@@ -102,13 +102,20 @@ class OpenTransactions:
             rows = connection.execute(statement, {} if self._by_time else {"relation": self._relation})
             found: list[Any] = [each for (each,) in rows]
         else:
-            found = self._listed_by_innodb(connection)
+            found = self._listed_by_innodb(connection, must_be_new)
+            self._look_at = time.monotonic() + random.uniform(*_INNODB_PAUSES_S)
         connection.rollback()  # the next statement sees what is committed by now
         return frozenset(map(str, found))
 
-    def _listed_by_innodb(self, connection: Any) -> list[Any]:
+    def _listed_by_innodb(self, connection: Any, must_be_new: bool) -> list[Any]:
         try:
-            return [each for (each,) in connection.exec_driver_sql(_INNODB)]
+            if not must_be_new:
+                return _others(_innodb_rows(connection))
+            # A list that lacks this session's transaction, and then one that has it, is newer than the transaction.
+            connection.rollback()
+            self._list_until(connection, has_own=False)
+            connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+            return _others(self._list_until(connection, has_own=True))
         except exc.DBAPIError as error:
             if getattr(error.orig, "args", (0,))[0] != _NO_PRIVILEGE:
                 raise
@@ -119,6 +126,22 @@ class OpenTransactions:
                 message_of(error),
             )
             return []
+
+    def _list_until(self, connection: Any, has_own: bool) -> list[Any]:
+        while True:
+            rows = _innodb_rows(connection)
+            if any(is_own for _, is_own in rows) is has_own:
+                return rows
+            if self._pause(random.uniform(*_INNODB_PAUSES_S)):
+                raise RetriableException("The task is being stopped")
+
+
+def _innodb_rows(connection: Any) -> list[Any]:
+    return list(connection.exec_driver_sql(_INNODB))
+
+
+def _others(rows: list[Any]) -> list[Any]:
+    return [name for name, is_own in rows if not is_own]
 
 
 def _postgresql_name(table: TableName) -> str:

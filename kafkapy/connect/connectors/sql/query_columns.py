@@ -29,6 +29,17 @@ _MYSQL: Final[dict[int, Any]] = {
 """By the protocol's numbers."""
 _MYSQL_DECIMALS: Final = (0, 246)
 _MYSQL_BLOBS: Final = range(249, 253)
+_MYSQL_TEXTS: Final = (*_MYSQL_BLOBS, 15, 253, 254)
+_MYSQL_INTEGERS: Final[dict[int, Any]] = {
+    1: mysql.TINYINT,
+    2: mysql.SMALLINT,
+    3: mysql.INTEGER,
+    8: mysql.BIGINT,
+    9: mysql.MEDIUMINT,
+}
+_UNSIGNED: Final = 32
+_BINARY: Final = 63
+"""The number of the character set of bytes."""
 _POSTGRESQL: Final[dict[str, Any]] = {
     "boolean": sa.Boolean(),
     "smallint": sa.SMALLINT(),
@@ -62,7 +73,8 @@ def query_columns(
         known = result.cursor.connection.adapters.types
         kinds = [_postgresql_type(known, each) for each in description]
     elif database.is_mysql:
-        kinds = [_mysql_type(each) for each in description]
+        fields = getattr(getattr(result.cursor, "_result", None), "fields", None) or [None] * len(description)
+        kinds = [_mysql_type(*each) for each in zip(description, fields, strict=True)]
     return [(name, types.of_type(kind, True)) for name, kind in zip(names, kinds, strict=False)]
 
 
@@ -76,8 +88,14 @@ def _postgresql_type(known: Any, column: Any) -> Any:
     return _POSTGRESQL.get(name, sa.Text())
 
 
-def _mysql_type(column: Sequence[Any]) -> Any:
+def _mysql_type(column: Sequence[Any], field: Any) -> Any:
+    """The type; `field`: what the driver has read about the column, None if it does not tell."""
     code, precision, scale = column[1], column[4], column[5]
     if code in _MYSQL_DECIMALS:
         return sa.Numeric(precision, scale)
-    return sa.LargeBinary() if code in _MYSQL_BLOBS else _MYSQL.get(code, sa.Text())
+    if code in _MYSQL_INTEGERS and field is not None and field.flags & _UNSIGNED:
+        return _MYSQL_INTEGERS[code](unsigned=True)
+    if code in _MYSQL_TEXTS:
+        is_binary = code in _MYSQL_BLOBS if field is None else field.charsetnr == _BINARY
+        return sa.LargeBinary() if is_binary else sa.Text()
+    return _MYSQL.get(code, sa.Text())

@@ -40,6 +40,7 @@ class RowWriter:
             changes: In order.
         """
         connection = self._database.connection()
+        changes = self._tables.in_utc(table, changes)
         if not connection.in_transaction():
             connection.begin()  # COPY uses the driver's cursor, of which SQLAlchemy does not know
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -12,7 +13,8 @@ from sqlalchemy.dialects import mysql
 
 from kafkapy.connect.connectors.sql.database import Database, is_transient, message_of
 from kafkapy.connect.connectors.sql.names import TableName, quoted
-from kafkapy.connect.connectors.sql.record_layout import LayoutColumn
+from kafkapy.connect.connectors.sql.record_layout import LayoutColumn, RowChange
+from kafkapy.connect.connectors.sql.source_config import zone_of
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP
 from kafkapy.connect.errors import ConnectException
@@ -54,8 +56,9 @@ _KEY_LENGTH: Final = 256
 class SinkTables:
     """Knows the columns of the tables, and changes them if the configs allow it.
 
-    Invariant: `_known` are columns that each table had when it was last looked at; a table is looked at again when a
-    record has another column, and after the database has refused a record.
+    Invariant: `_known` are columns that each table had when it was last looked at, and `_moments` those of them that are
+    TIMESTAMPs of MySQL; a table is looked at again when a record has another column, and after the database has
+    refused a record.
 
     Args:
         database: The task's.
@@ -68,6 +71,8 @@ class SinkTables:
         self._may_create: bool = config["auto.create"]
         self._may_evolve: bool = config["auto.evolve"]
         self._known: dict[str, dict[str, str]] = {}
+        self._moments: dict[str, frozenset[str]] = {}
+        self._zone = zone_of(config["db.timezone"])
 
     def name_of(self, text: str) -> TableName:
         """Read a table's name with its schema, if it has one."""
@@ -105,6 +110,25 @@ class SinkTables:
         """Return the columns that a table has; none if it does not exist."""
         return self._known.get(text) or self._look(text)
 
+    def in_utc(self, text: str, changes: Sequence[RowChange]) -> Sequence[RowChange]:
+        """Return changes whose values of TIMESTAMP columns are in UTC, the zone of the session, not in `db.timezone`."""
+        names = self._moments.get(text)
+        if not names:
+            return changes
+
+        def cell(name: str, value: Any) -> Any:
+            if (name if self._always else name.lower()) not in names or not isinstance(value, dt.datetime):
+                return value
+            return value.replace(tzinfo=self._zone).astimezone(dt.UTC).replace(tzinfo=None)
+
+        found = []
+        for change in changes:
+            key_names = [column.name for column in change.columns if column.is_key]
+            key = tuple(cell(name, value) for name, value in zip(key_names, change.key, strict=True))
+            row = None if change.row is None else {name: cell(name, value) for name, value in change.row.items()}
+            found.append(change._replace(key=key, row=row))
+        return found
+
     def clause(self, text: str, names: Sequence[str]) -> Any:
         """Return the table for statements on some of its columns."""
         name = self.name_of(text)
@@ -117,6 +141,9 @@ class SinkTables:
     def _look(self, text: str) -> dict[str, str]:
         found = self._database.columns(self._stored_name(text))
         known = {each.name: each.name for each in found}
+        if self._database.is_mysql:
+            stamps = [each.name for each in found if type(each.type).__name__.upper() == "TIMESTAMP"]
+            self._moments[text] = frozenset(stamps if self._always else map(str.lower, stamps))
         if not self._always:
             known = _AnyCase(known)
         self._known[text] = known

@@ -85,7 +85,7 @@ class TableReader:
         is_last = self._next is None
         if is_last:
             self.reset()
-            self._database.connection().rollback()
+            self._database.roll_back()  # raises nothing: the records are returned, as `_settled` says
         return _RowBatch(records, is_last)
 
     @property

@@ -14,6 +14,14 @@ from kafkapy.connect.connectors.sql.sql_source import JdbcSourceConnector, JdbcS
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.records import SinkRecord, SourceRecord
 
+_started: list[Any] = []
+
+
+def stop_tasks() -> None:
+    """Stop all tasks that harnesses have started."""
+    while _started:
+        _started.pop().stop()
+
 
 class SourceHarness:
     """A source with one task, whose offsets are kept as a worker would keep them.
@@ -45,6 +53,7 @@ class SourceHarness:
         reader = SimpleNamespace(offsets=self._read)
         task_context: Any = SimpleNamespace(offset_storage_reader=lambda: reader)
         self.task.initialize(task_context)
+        _started.append(self.task)
         self.task.start(self.task_configs[0])
 
     def _reconfigure(self) -> None:
@@ -83,6 +92,7 @@ class SqlSinkHarness:
         reporter = SimpleNamespace(report=self._report) if reports else None
         context: Any = SimpleNamespace(errant_record_reporter=lambda: reporter, timeout=self.timeouts.append)
         self.task.initialize(context)
+        _started.append(self.task)
         self.task.start({"connection.url": url, **(configs or {})})
 
     def _report(self, record: SinkRecord, error: BaseException) -> Future[None]:
