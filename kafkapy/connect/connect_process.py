@@ -82,12 +82,13 @@ class ConnectProcess(ABC):
         blockingCallFromThread(self._reactor, self._rest.bind)
         if self._metrics is not None:
             self._metrics.listen()
-            log.info("Metrics are served at port %d", self._metrics.port)
         log.info("The REST interface listens; others reach it by %s", self._rest.url)
         herder = self.make_herder(self._rest.worker_id, self._rest.url, cluster_id)
         self._herder = herder
         if self._metrics is not None:
-            self._metrics.serve(herder.worker.metrics, lambda: "" if herder.is_ready else "The worker is starting up")
+            self._metrics.serve(
+                herder.worker.metrics.read, lambda: "" if herder.is_ready else "The worker is starting up"
+            )
         self.start_herder()
         self._rest.serve(RestApi(herder, self.client, with_admin=self._rest.with_admin, auth=self._auth))
         self.started()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from kafkapy.connect.config import ConfigDef
+from kafkapy.connect.metric_names import ConnectMetricName
 
 
 class ConnectorContext(Protocol):
@@ -39,6 +40,13 @@ class ConnectorTask(ABC):
     @abstractmethod
     def stop(self) -> None:
         """Release the resources that `start` has opened."""
+
+    def read_metrics(self) -> Mapping[ConnectMetricName, float | str]:
+        """Return the task's own metrics with their present values, for the worker's page; by default there are none.
+
+        The worker calls it on any thread, from the creation of the task to its end.
+        """
+        return {}
 
 
 class Connector(ABC):

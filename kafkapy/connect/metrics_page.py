@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.prometheus_text import CONTENT_TYPE, head, label, sample
-from kafkapy.connect.runtime.metrics import ConnectMetricName, ConnectMetrics
+from kafkapy.connect.metric_names import ConnectMetricName, ReadMetrics
+
+log = logging.getLogger("kafkapy.connect")
 
 LISTENER: Final = "kafkapy.metrics.listener"
 """The config of a worker that names the address: `host:port`. Default: there is no page."""
@@ -20,7 +23,7 @@ def prometheus_name(name: ConnectMetricName) -> str:
         >>> prometheus_name(ConnectMetricName("batch-size-avg", "connector-task-metrics", "", ()))
         'kafka_connect_connector_task_metrics_batch_size_avg'
     """
-    return f"kafka_connect_{name.group}_{name.name}".replace("-", "_")
+    return f"{name.domain}_{name.group}_{name.name}".lower().replace("-", "_").replace(".", "_")
 
 
 def prometheus_kind(name: ConnectMetricName) -> str:
@@ -61,11 +64,12 @@ class MetricsListener:
     requests, and otherwise 503 with the reason.
     """
 
-    def __init__(self, address: str, reactor: Any) -> None:
+    def __init__(self, address: str, reactor: Any, process: str = "A Connect worker.") -> None:
         """
         Args:
             address: `host:port`; an empty host stands for all addresses.
             reactor: Twisted's.
+            process: A sentence that names the process, for the page at `/`. Default: it is a worker.
 
         Raises:
             ConfigException: The address has another form.
@@ -79,15 +83,18 @@ class MetricsListener:
         assert found is not None
         self._address = found
         self._reactor = reactor
-        self._metrics: ConnectMetrics | None = None
+        self._process = process
+        self._read: ReadMetrics = dict
         self._unready: Callable[[], str] = lambda: "The worker is starting up"
         self._site: Any = None
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], reactor: Any) -> MetricsListener | None:
-        """Return the listener of a worker's properties; None: there is none. Raises ConfigException."""
+    def of(
+        cls, properties: Mapping[str, str], reactor: Any, process: str = "A Connect worker."
+    ) -> MetricsListener | None:
+        """Return the listener of a process's properties; None: there is none. Raises ConfigException."""
         address = properties.get(LISTENER, "").strip()
-        return cls(address, reactor) if address else None
+        return cls(address, reactor, process) if address else None
 
     @property
     def port(self) -> int:
@@ -95,7 +102,7 @@ class MetricsListener:
         return int(self._site.port)
 
     def listen(self) -> None:
-        """Listen at the address; not on the reactor's thread. Raises ConfigException."""
+        """Listen at the address, which the log tells; not on the reactor's thread. Raises ConfigException."""
         from twisted.internet.defer import ensureDeferred
         from twisted.internet.threads import blockingCallFromThread
         from twisted.web.resource import Resource
@@ -110,26 +117,26 @@ class MetricsListener:
 
             def render_GET(self, request: Any) -> bytes:
                 request.setHeader("content-type", CONTENT_TYPE)
-                metrics = listener._metrics
-                return b"" if metrics is None else metrics_text(metrics.read()).encode()
+                return metrics_text(listener._read()).encode()
 
         page: Any = Page
         pages = {"metrics": page(), **health_pages(lambda: self._unready())}
-        self._site = HttpSite(self._reactor, pages, "A Connect worker.")
+        self._site = HttpSite(self._reactor, pages, self._process)
         host, port = self._address
         try:
             blockingCallFromThread(self._reactor, lambda: ensureDeferred(self._site.listen(host, port, LISTENER)))
         except ListenError as error:
             raise ConfigException(str(error)) from None
+        log.info("Metrics are served at port %d", self.port)
 
-    def serve(self, metrics: ConnectMetrics, unready: Callable[[], str]) -> None:
+    def serve(self, read: ReadMetrics, unready: Callable[[], str]) -> None:
         """Show metrics from now on.
 
         Args:
-            metrics: The worker's.
+            read: Returns the present values.
             unready: Returns why the worker does not serve requests; empty: it does.
         """
-        self._metrics = metrics
+        self._read = read
         self._unready = unready
 
     def stop(self) -> None:

@@ -10,6 +10,7 @@ from kafkapy.connect import java_classes
 from kafkapy.connect.clients import make_consumer
 from kafkapy.connect.data.schema import BYTES_SCHEMA
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.source import SourceTask
 from kafkapy.mirror.checkpoint_store import CheckpointStore
@@ -47,7 +48,7 @@ class MirrorCheckpointTask(SourceTask):
     java_class = f"{KAFKA}MirrorCheckpointTask"
 
     def __init__(self) -> None:
-        self.metrics: MirrorCheckpointMetrics | None = None
+        self._metrics: MirrorCheckpointMetrics | None = None
         self._config: MirrorCheckpointTaskConfig | None = None
         self._groups: list[str] = []
         self._topics: TopicFilter | None = None
@@ -70,7 +71,7 @@ class MirrorCheckpointTask(SourceTask):
         self._topics = checked.topic_filter()
         self._source_admin = checked.forwarding_admin(checked.admin_config(SOURCE, "checkpoint-source-admin"))
         self._target_admin = checked.forwarding_admin(checked.admin_config(TARGET, "checkpoint-target-admin"))
-        self.metrics = MirrorCheckpointMetrics(*pair)
+        self._metrics = MirrorCheckpointMetrics(*pair)
         self._sync_reader = TopicReader(
             checked.offset_syncs_topic(),
             lambda: make_consumer(checked.offset_syncs_topic_consumer_config(), group_id=None),
@@ -106,9 +107,12 @@ class MirrorCheckpointTask(SourceTask):
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
         place = record.source_partition or {}
-        if self.metrics is not None and record.timestamp is not None:
+        if self._metrics is not None and record.timestamp is not None:
             partition = TopicPartition(place["topic"], place["partition"])
-            self.metrics.checkpoint_latency(partition, place["group"], time.time() * 1000 - record.timestamp)
+            self._metrics.checkpoint_latency(partition, place["group"], time.time() * 1000 - record.timestamp)
+
+    def read_metrics(self) -> Mapping[ConnectMetricName, float]:
+        return {} if self._metrics is None else self._metrics.read()
 
     def stop(self) -> None:
         self._pause.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -18,8 +17,6 @@ from kafkapy.http.messages import HttpAnswer, HttpRequest
 from kafkapy.mirror.replication_policy import SourceAndTarget
 
 log = logging.getLogger("kafkapy.mirror")
-
-_JOIN_S = 10.0
 
 
 class InternalMirrorApi:
@@ -50,23 +47,21 @@ class InternalMirrorApi:
 
 
 class InternalRestServer:
-    """Listens on a thread of its own. Invariant: Twisted's reactor runs from `start` to `stop`, once in a process."""
+    """Listens from `start` to `stop`, during which the reactor runs."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(self, properties: Mapping[str, str], reactor: Any) -> None:
         """
         Args:
             properties: Configs of the dedicated mode: `listeners`, `rest.advertised.*`, `listeners.https.*`.
+            reactor: Twisted's.
 
         Raises:
             ConfigException: One of them is invalid.
         """
-        from twisted.internet import reactor
-
-        self._reactor: Any = reactor
+        self._reactor = reactor
         self._api = InternalMirrorApi()
         own = {name: value for name, value in properties.items() if not name.startswith("admin.")}
         self._listeners = RestListeners(ConnectRestConfig.of(own), reactor)
-        self._thread = threading.Thread(target=self._run, name="mirror-internal-rest", daemon=True)
 
     @property
     def url(self) -> str:
@@ -77,7 +72,6 @@ class InternalRestServer:
         """Listen. Raises ConfigException."""
         from twisted.internet.threads import blockingCallFromThread
 
-        self._thread.start()
         blockingCallFromThread(self._reactor, self._listeners.bind)
         self._listeners.serve(cast(RestApi, self._api))  # it has what the listeners call
         log.info("The internal REST server listens; other nodes reach it by %s", self.url)
@@ -87,11 +81,5 @@ class InternalRestServer:
         self._api.add(pair, herder)
 
     def stop(self) -> None:
-        """Close the listeners and end the reactor."""
-        if self._thread.is_alive():
-            self._listeners.close()
-            self._reactor.callFromThread(self._reactor.stop)
-            self._thread.join(_JOIN_S)
-
-    def _run(self) -> None:
-        self._reactor.run(installSignalHandlers=False)
+        """Close the listeners."""
+        self._listeners.close()

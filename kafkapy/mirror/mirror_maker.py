@@ -24,10 +24,10 @@ class Flow(Protocol):
     def join(self) -> None: ...
 
 
-class InternalServer(Protocol):
-    """The server for other nodes."""
+class Servers(Protocol):
+    """The servers of the process."""
 
-    def start(self) -> None: ...
+    def start(self, pairs: list[SourceAndTarget]) -> None: ...
     def stop(self) -> None: ...
 
 
@@ -46,14 +46,14 @@ class MirrorMaker:
         config: MirrorMakerConfig,
         make_flow: MakeFlow,
         clusters: Collection[str] = (),
-        server: InternalServer | None = None,
+        servers: Servers | None = None,
     ) -> None:
         """
         Args:
             config: Configs of the dedicated mode.
             make_flow: Creates the worker of a flow.
             clusters: Aliases of the target clusters of this process. Default: all.
-            server: Server for other nodes, started before the workers. Default: none.
+            servers: Those for other nodes and for metrics, started before the workers. Default: none.
 
         Raises:
             ConfigException: There is nothing to copy, or a cluster is unknown.
@@ -65,14 +65,14 @@ class MirrorMaker:
         if not self.pairs:
             raise ConfigException("No source->target replication flows: set A->B.enabled = true")
         self._make_flow = make_flow
-        self._server = server
+        self._servers = servers
         self._flows: list[Flow] = []
         self._ended = threading.Event()
 
     def start(self) -> None:
         """Create and start the workers. Raises ConfigException, KafkaError."""
-        if self._server is not None:
-            self._server.start()
+        if self._servers is not None:
+            self._servers.start(self.pairs)
         for pair in self.pairs:
             log.info("Starting the worker of %s", pair)
             flow = self._make_flow(pair, self._ended.set)
@@ -91,8 +91,8 @@ class MirrorMaker:
 
     def stop(self) -> None:
         """Stop all workers, and wait until they have ended."""
-        if self._server is not None:
-            self._server.stop()
+        if self._servers is not None:
+            self._servers.stop()
         for flow in self._flows:
             flow.request_stop()
         for flow in self._flows:

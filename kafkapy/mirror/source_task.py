@@ -12,6 +12,7 @@ from kafkapy.connect import java_classes
 from kafkapy.connect.clients import make_consumer, make_producer
 from kafkapy.connect.data.schema import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA
 from kafkapy.connect.headers import Header, Headers
+from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.source import SourceTask
 from kafkapy.errors import WakeupException
@@ -38,7 +39,7 @@ class MirrorSourceTask(SourceTask):
     java_class = f"{KAFKA}MirrorSourceTask"
 
     def __init__(self) -> None:
-        self.metrics: MirrorSourceMetrics | None = None
+        self._metrics: MirrorSourceMetrics | None = None
         self._consumer: Any = None
         self._consumer_access = threading.Lock()
         self._writer: OffsetSyncWriter | None = None
@@ -67,7 +68,7 @@ class MirrorSourceTask(SourceTask):
         self._policy = policy = config.replication_policy
         self._poll_timeout_ms = float(config["consumer.poll.timeout.ms"])
         partitions = config.topic_partitions()
-        self.metrics = MirrorSourceMetrics(
+        self._metrics = MirrorSourceMetrics(
             alias if config["add.source.alias.to.metrics"] else None,
             config.target_cluster_alias,
             [TopicPartition(policy.format_remote_topic(alias, each.topic), each.partition) for each in partitions],
@@ -102,13 +103,16 @@ class MirrorSourceTask(SourceTask):
             log.error("The offset of a record of %s is not known: it cannot be synced", record.topic)
             return
         partition = TopicPartition(record.topic or "", record.kafka_partition or 0)
-        if self.metrics is not None and record.timestamp is not None:
-            self.metrics.written(partition, time.time() * 1000 - record.timestamp)
+        if self._metrics is not None and record.timestamp is not None:
+            self._metrics.written(partition, (time.time() * 1000 - record.timestamp,))
         if self._writer is not None:
             place = record.source_partition or {}
             source = TopicPartition(place["topic"], place["partition"])
             self._writer.maybe_queue(source, unwrap_offset(record.source_offset), metadata.offset)
             self._writer.fire_pending()
+
+    def read_metrics(self) -> Mapping[ConnectMetricName, float]:
+        return {} if self._metrics is None else self._metrics.read()
 
     def stop(self) -> None:
         self._is_stopping = True
@@ -142,9 +146,9 @@ class MirrorSourceTask(SourceTask):
             known = self._wrapped[source] = remote, wrap_partition(source, self._source_alias)
         topic, place = known
         value = record.value
-        if self.metrics is not None:
+        if self._metrics is not None:
             age = time.time() * 1000 - record.timestamp
-            self.metrics.polled(TopicPartition(topic, record.partition), age, 0 if value is None else len(value))
+            self._metrics.polled(TopicPartition(topic, record.partition), (age,), 0 if value is None else len(value))
         return SourceRecord(
             place,
             {OFFSET_KEY: record.offset},

@@ -51,19 +51,19 @@ def test_a_worker_for_each_flow() -> None:
     assert all(flow.calls == ["start", "request_stop", "join"] for flow in flows.made)
 
 
-def test_a_server_for_other_nodes() -> None:
+def test_servers_of_the_process() -> None:
     calls: list[str] = []
 
-    class Server:
-        def start(self) -> None:
-            calls.append("start")
+    class Servers:
+        def start(self, pairs: list[SourceAndTarget]) -> None:
+            calls.append(f"start {', '.join(map(str, pairs))}")
 
         def stop(self) -> None:
             calls.append("stop")
 
-    maker = MirrorMaker(MirrorMakerConfig(PROPERTIES), Flows().make, server=Server())
+    maker = MirrorMaker(MirrorMakerConfig(PROPERTIES), Flows().make, servers=Servers())
     maker.request_stop()
-    assert run(maker) == 0 and calls == ["start", "stop"]
+    assert run(maker) == 0 and calls == ["start A->B, B->A", "stop"]
 
 
 def test_flows_to_some_clusters() -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.common.time import SystemTime, Time
+from kafkapy.connect.metric_names import ConnectMetricName, ReadMetrics, Tags
 from kafkapy.connect.storage import ConnectorTaskId
+
+log = logging.getLogger("kafkapy.connect")
 
 WORKER_GROUP: Final = "connect-worker-metrics"
 REBALANCE_GROUP: Final = "connect-worker-rebalance-metrics"
@@ -18,29 +22,8 @@ SOURCE_TASK_GROUP: Final = "source-task-metrics"
 SINK_TASK_GROUP: Final = "sink-task-metrics"
 ERROR_GROUP: Final = "task-error-metrics"
 
-Tags = tuple[tuple[str, str], ...]
 Read = Callable[[float], Any]
 """Returns the value now; its argument is the monotonic time in ms."""
-
-
-class ConnectMetricName(NamedTuple):
-    """The name of a metric.
-
-    Attributes:
-        name: For example "sink-record-read-rate".
-        group: For example "sink-task-metrics".
-        description: One sentence.
-        tags: Pairs of name and value, for example ("connector", "orders").
-
-    Example:
-        >>> ConnectMetricName("partition-count", "sink-task-metrics", "Partitions.", (("task", "0"),)).tags
-        (('task', '0'),)
-    """
-
-    name: str
-    group: str
-    description: str
-    tags: Tags
 
 
 class MetricGroup:
@@ -74,8 +57,8 @@ class MetricGroup:
 class ConnectMetrics:
     """The metrics of a worker.
 
-    Invariant: `_groups` has one group for each name and tags, under `_lock`; a task's groups are removed with the
-    task.
+    Invariant: `_groups` has one group for each name and tags, and `_sources` reads the metrics of plugins, both under
+    `_lock`; those of a task are removed with the task.
 
     Args:
         time: The clock. Default: the system's.
@@ -91,6 +74,7 @@ class ConnectMetrics:
         self.time: Time = time or SystemTime()
         self._lock = threading.Lock()
         self._groups: dict[tuple[str, Tags], MetricGroup] = {}
+        self._sources: list[ReadMetrics] = []
 
     def group(self, name: str, **tags: str) -> MetricGroup:
         """Create a group; it replaces an earlier one of this name and tags."""
@@ -105,12 +89,28 @@ class ConnectMetrics:
             if self._groups.get((group.name, group.tags)) is group:
                 del self._groups[group.name, group.tags]
 
-    def read(self) -> dict[ConnectMetricName, Any]:
-        """Return the present values. Thread-safe."""
+    def add_source(self, read: ReadMetrics) -> None:
+        """Add metrics of a plugin."""
         with self._lock:
-            groups = list(self._groups.values())
+            self._sources.append(read)
+
+    def remove_source(self, read: ReadMetrics) -> None:
+        """Remove metrics of a plugin."""
+        with self._lock:
+            self._sources.remove(read)
+
+    def read(self) -> dict[ConnectMetricName, Any]:
+        """Return the present values. Those of a plugin that raises are left out, and a warning is logged. Thread-safe."""
+        with self._lock:
+            groups, sources = list(self._groups.values()), list(self._sources)
         now = self.now()
-        return {name: value for group in groups for name, value in group.read(now)}
+        found = {name: value for group in groups for name, value in group.read(now)}
+        for source in sources:
+            try:
+                found.update(source())
+            except Exception as error:
+                log.warning("Metrics of a plugin cannot be read: %s", error)
+        return found
 
     def now(self) -> float:
         """Return the monotonic time in ms."""

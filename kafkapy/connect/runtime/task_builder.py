@@ -103,6 +103,7 @@ class TaskBuilder:
         with ExitStack() as undo:
             measured = MeasuredSource(id, self.metrics, request.listener, self.worker_metrics)
             undo.callback(measured.close)
+            measured.add_metrics(task.read_metrics)
             operator = self._operator(config, measured.errors)
             chain = TransformationChain(transformation_stages(self._plugins, config), operator)
             undo.callback(close_quietly, chain, f"The transforms of task {id}")
@@ -154,6 +155,7 @@ class TaskBuilder:
         with ExitStack() as undo:
             measured = MeasuredSink(id, self.metrics, request.listener, self.worker_metrics)
             undo.callback(measured.close)
+            measured.add_metrics(task.read_metrics)
             operator = self._operator(config, measured.errors)
             chain = TransformationChain(transformation_stages(self._plugins, config), operator)
             undo.callback(close_quietly, chain, f"The transforms of task {id}")

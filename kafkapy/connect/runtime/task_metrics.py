@@ -8,6 +8,7 @@ from typing import Final
 
 from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.connect.metric_names import ReadMetrics
 from kafkapy.connect.runtime.errors.error_metrics import ErrorHandlingMetrics
 from kafkapy.connect.runtime.metrics import SINK_TASK_GROUP, SOURCE_TASK_GROUP, TASK_GROUP, ConnectMetrics, task_tags
 from kafkapy.connect.runtime.worker_metrics import WorkerMetrics
@@ -42,6 +43,7 @@ class MeasuredTask:
             worker: Counts tasks by their states. Default: not counted.
         """
         self.id = id
+        self._own: list[ReadMetrics] = []
         self._worker = worker
         self._startup_counted = False
         if worker is not None:
@@ -71,6 +73,11 @@ class MeasuredTask:
             lambda now: 1 - failed.average(now) if failed.recent(now) else 0.0,
         )
 
+    def add_metrics(self, read: ReadMetrics) -> None:
+        """Add the task's own metrics, until `close`."""
+        self._own.append(read)
+        self._metrics.add_source(read)
+
     def record_commit(self, duration_ms: float, error: BaseException | None) -> None:
         """Record the end of a commit, with its error or None."""
         now = self._metrics.now()
@@ -87,6 +94,9 @@ class MeasuredTask:
             self._worker.task_removed(self.id)
         self.errors.close()
         self._metrics.remove(self._group)
+        for read in self._own:
+            self._metrics.remove_source(read)
+        self._own = []
 
     # -- the listener
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.capabilities import STOP_SIGNALS
-from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.properties import load_file
 
 if TYPE_CHECKING:
-    from kafkapy.mirror.internal_rest import InternalRestServer
     from kafkapy.mirror.mirror_maker import MirrorMaker
     from kafkapy.mirror.replication_policy import SourceAndTarget
 
@@ -74,28 +72,20 @@ def _made(path: str, clusters: Sequence[str]) -> MirrorMaker:
     from kafkapy.mirror.config.maker_config import MirrorMakerConfig
     from kafkapy.mirror.flow_worker import UNUSED_URL, FlowWorker, make_flow_worker
     from kafkapy.mirror.mirror_maker import MirrorMaker
+    from kafkapy.mirror.mirror_servers import MirrorServers
 
     config = MirrorMakerConfig(properties)
     setup_logging()
-    server = _internal_server(properties) if config.is_internal_rest_enabled else None
+    servers = MirrorServers.of(config)
 
     def make_flow(pair: SourceAndTarget, on_failure: Callable[[], None]) -> FlowWorker:
-        flow = make_flow_worker(config, pair, UNUSED_URL if server is None else server.url, on_failure)
-        if server is not None:
-            server.add(pair, flow.herder)
+        url = None if servers is None else servers.url
+        flow = make_flow_worker(config, pair, url or UNUSED_URL, on_failure)
+        if servers is not None:
+            servers.add(pair, flow.herder)
         return flow
 
-    return MirrorMaker(config, make_flow, clusters, server)
-
-
-def _internal_server(properties: dict[str, str]) -> InternalRestServer:
-    try:
-        need("rest", "twisted", by="The internal REST server")
-    except MissingExtra as missing:
-        raise ValueError(str(missing)) from None
-    from kafkapy.mirror.internal_rest import InternalRestServer
-
-    return InternalRestServer(properties)
+    return MirrorMaker(config, make_flow, clusters, servers)
 
 
 def _refused(sentence: str) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kafkapy.common.time import MockTime
+from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.runtime.exactly_once_source_task import ExactlyOnceWorkerSourceTask
 from kafkapy.connect.runtime.metrics import ConnectMetrics
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
@@ -120,3 +123,16 @@ class Tasks:
 
     def on_startup(self, id: ConnectorTaskId) -> None: ...
     def on_failure(self, id: ConnectorTaskId, cause: BaseException) -> None: ...
+
+
+def test_metrics_of_a_task_are_there_until_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    metrics = ConnectMetrics(MockTime())
+    name = ConnectMetricName("queue-length", "my-metrics", "Queued.", ())
+    listener: Any = None
+    task = MeasuredSource(ID, metrics, listener)
+    task.add_metrics(lambda: {name: 3})
+    assert metrics.read()[name] == 3
+    task.close()
+    assert name not in metrics.read()
+    MeasuredSource(ID, metrics, listener).add_metrics(lambda: {name: 1 / 0})
+    assert name not in metrics.read() and "Metrics of a plugin cannot be read: division by zero" in caplog.text

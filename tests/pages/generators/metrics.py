@@ -7,11 +7,14 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from kafkapy.common.time import MockTime
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.metrics_page import prometheus_kind, prometheus_name
 from kafkapy.connect.runtime.metrics import ConnectMetrics
 from kafkapy.connect.runtime.task_metrics import MeasuredSink, MeasuredSource
 from kafkapy.connect.runtime.worker_metrics import MeasuredConnector, RebalanceMetrics, WorkerMetrics
 from kafkapy.connect.storage import ConnectorTaskId
+from kafkapy.mirror.mirror_metrics import MirrorCheckpointMetrics, MirrorSourceMetrics
 from kafkapy.server.metrics.config import DEFAULT_MAX_SERIES
 from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric
 from kafkapy.server.metrics.table import SECTIONS
@@ -67,6 +70,17 @@ and service managers:
 """
 
 
+_MIRROR = """\
+
+## MirrorMaker
+Tasks of MirrorMaker add these to their worker's page. In the dedicated mode (`bin/connect-mirror-maker.sh`)
+`kafkapy.metrics.listener` in its properties file serves one page for all flows: each metric of a worker or task has
+the label `flow` there, for example `A->B`, and `/readyz` names the flows that have not started yet. Topics are those of
+the target cluster. `add.source.alias.to.metrics=true` adds the label `source` to metrics of topics.
+
+| metric | kind | labels | in Apache Kafka | meaning |
+| --- | --- | --- | --- | --- |"""
+
 _CONNECT = """\
 ## Connect workers
 A worker of Connect serves its metrics in the same way: `kafkapy.metrics.listener=localhost:9404` in its properties
@@ -80,7 +94,7 @@ there, too; the latter says whether the worker has joined its group. Rates and m
 def reference() -> str:
     """The page, as Markdown."""
     parts = [part for title, metrics in SECTIONS for part in _section(title, metrics)]
-    return "\n".join([_INTRODUCTION, *parts, _CONNECT, *_connect_rows(), ""])
+    return "\n".join([_INTRODUCTION, *parts, _CONNECT, *_connect_rows(), _MIRROR, *_mirror_rows(), ""])
 
 
 def _section(title: str, metrics: Iterable[BrokerMetric]) -> Iterable[str]:
@@ -102,10 +116,21 @@ def _connect_rows() -> Iterable[str]:
     MeasuredConnector(metrics, worker.connectors, listener).describe("...", "", "", "")
     MeasuredSource(task, metrics, listener, worker)
     MeasuredSink(task, metrics, listener)
-    rows = {prometheus_name(name): name for name in metrics.read()}
+    return _rows(metrics.read())
+
+
+def _mirror_rows() -> Iterable[str]:
+    place = TopicPartition("", 0)
+    checkpoints = MirrorCheckpointMetrics("", "")
+    checkpoints.checkpoint_latency(place, "", 0)
+    return _rows({**MirrorSourceMetrics(None, "", [place]).read(), **checkpoints.read()})
+
+
+def _rows(names: Iterable[ConnectMetricName]) -> Iterable[str]:
+    rows = {prometheus_name(name): name for name in names}
     for full, name in sorted(rows.items()):
         tags = "".join(f",{tag}=..." for tag, _ in name.tags)
-        kafka = f"`kafka.connect:type={name.group}{tags} ({name.name})`"
+        kafka = f"`{name.domain}:type={name.group}{tags} ({name.name})`"
         labels = ", ".join(tag for tag, _ in name.tags)
         yield f"| `{full}` | {prometheus_kind(name)} | {labels} | {kafka} | {name.description} |"
 
