@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from kafkapy.connect.errors import ConnectException
 from kafkapy.errors import KafkaTimeoutError, WakeupException
-from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import TopicPartition
 
 log = logging.getLogger("kafkapy.connect.topics")
@@ -176,6 +176,7 @@ class KafkaBasedLog:
             found: set[int] = self._consumer.partitions_for_topic(self.topic) or set()
             if found:
                 return found
+            self._raise_if_refused()
             if time.monotonic() >= deadline:
                 raise ConnectException(
                     f"Could not look up partition metadata for topic '{self.topic}' in the allotted period. This could "
@@ -184,6 +185,15 @@ class KafkaBasedLog:
                 )
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
+
+    def _raise_if_refused(self) -> None:
+        """Raise ConnectException if the worker may not see the topic: its metadata will not come."""
+        outcome = self._admin.describe_topics([self.topic])[self.topic]
+        if isinstance(outcome, KafkaError) and outcome.error is Errors.TOPIC_AUTHORIZATION_FAILED:
+            raise ConnectException(
+                f"Not authorized to access topic '{self.topic}': allow the worker's user Create, Read, Write and "
+                "DescribeConfigs on it"
+            ) from outcome
 
     def _end_offsets(self, timeout_s: float = 0.0) -> dict[TopicPartition, int]:
         """Return the log's end offsets, including open transactions, so that a running commit is waited for."""
