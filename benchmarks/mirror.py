@@ -142,7 +142,15 @@ def mirror_maker(maker: str, source: KafkaCluster, target: KafkaCluster) -> Iter
         command = [sys.executable, "-m", "kafkapy.tools.connect_mirror_maker", str(file)]
         if maker == "java":
             log4j = f"-Dlog4j.configuration=file:{HERE}/log4j.properties"
-            command = [java(), "-Xms256M", "-Xmx2G", "-XX:+UseG1GC", log4j, "-cp", os.environ.get("KAFKA_JARS") or jars()]
+            command = [
+                java(),
+                "-Xms256M",
+                "-Xmx2G",
+                "-XX:+UseG1GC",
+                log4j,
+                "-cp",
+                os.environ.get("KAFKA_JARS") or jars(),
+            ]
             command += ["org.apache.kafka.connect.mirror.MirrorMaker", str(file)]
         with open(Path(directory) / "out", "wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=out)

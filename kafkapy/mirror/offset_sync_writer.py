@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kafkapy.mirror.mirror_records import OffsetSync
@@ -99,17 +100,45 @@ class OffsetSyncWriter:
 
     def maybe_queue(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
         """Queue a sync of a record and its copy: the next `fire_pending` or a later one writes it."""
-        sync = OffsetSync(partition, upstream, downstream)
+        self._queue(OffsetSync(partition, upstream, downstream), bool(self._due(partition, (upstream,), downstream)))
+
+    def queue_run(self, partition: TopicPartition, upstream: Sequence[int], downstream: int) -> None:
+        """Queue the syncs of records, and send those that are due, up to the limit of syncs in flight.
+
+        Args:
+            partition: Of the source.
+            upstream: The records' offsets there, at least one.
+            downstream: The offset of the first one's copy; the others follow it.
+        """
+        last = len(upstream) - 1
+        due = self._due(partition, upstream, downstream)
+        for at in due:
+            self._queue(OffsetSync(partition, upstream[at], downstream + at), is_due=True)
+            self.fire_pending()
+        if not due or due[-1] != last:
+            self._queue(OffsetSync(partition, upstream[last], downstream + last), is_due=False)
+            self.fire_pending()
+
+    def _due(self, partition: TopicPartition, upstream: Sequence[int], downstream: int) -> list[int]:
+        """Return which of some records must be synced at once."""
+        found = []
         with self._lock:
             state = self._states.get(partition)
             if state is None:
                 state = self._states[partition] = PartitionSyncState(self._max_offset_lag)
-            if state.update(upstream, downstream):
-                self._delayed.pop(partition, None)
-                self._pending[partition] = sync
-                state.reset()
+            for at, offset in enumerate(upstream):
+                if state.update(offset, downstream + at):
+                    state.reset()
+                    found.append(at)
+        return found
+
+    def _queue(self, sync: OffsetSync, is_due: bool) -> None:
+        with self._lock:
+            if is_due:
+                self._delayed.pop(sync.topic_partition, None)
+                self._pending[sync.topic_partition] = sync
             else:
-                self._delayed[partition] = sync
+                self._delayed[sync.topic_partition] = sync
 
     def promote_delayed(self) -> None:
         """Queue the delayed syncs, so that the translation also reaches the end of partitions with few records."""

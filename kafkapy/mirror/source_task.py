@@ -11,7 +11,7 @@ from typing import Any
 from kafkapy.connect import java_classes
 from kafkapy.connect.clients import make_consumer, make_producer
 from kafkapy.connect.data.schema import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA
-from kafkapy.connect.headers import Header, Headers
+from kafkapy.connect.headers import Header
 from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.source import SourceTask
@@ -23,7 +23,7 @@ from kafkapy.mirror.mirror_metrics import MirrorSourceMetrics
 from kafkapy.mirror.offset_sync_writer import OffsetSyncWriter
 from kafkapy.mirror.replication_policy import ReplicationPolicy
 from kafkapy.mirror.source_offsets import OFFSET_KEY, unwrap_offset, wrap_partition
-from kafkapy.producer.future import RecordMetadata
+from kafkapy.producer.future import BatchMetadata, RecordMetadata
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.structs import TopicPartition
 
@@ -88,7 +88,9 @@ class MirrorSourceTask(SourceTask):
             return None
         finally:
             self._consumer_access.release()
-        records = [self._copied(record) for batch in batches.values() for record in batch]
+        records: list[SourceRecord] = []
+        for partition, batch in batches.items():
+            records += self._copied(partition, batch)
         return records or None
 
     def commit(self) -> None:
@@ -97,19 +99,31 @@ class MirrorSourceTask(SourceTask):
             self._writer.fire_pending()
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        if self._is_stopping or metadata is None:
+        if metadata is not None:
+            batch = BatchMetadata(metadata.topic, metadata.partition, metadata.offset, -1, 1)
+            self.commit_records([record], [batch])
+
+    def commit_records(self, records: Sequence[SourceRecord], batches: Sequence[BatchMetadata]) -> None:
+        if self._is_stopping:
             return
-        if metadata.offset < 0:
-            log.error("The offset of a record of %s is not known: it cannot be synced", record.topic)
+        first = records[0]
+        partition = TopicPartition(first.topic or "", first.kafka_partition or 0)
+        now = time.time() * 1000
+        latencies = [now - record.timestamp for record in records if record.timestamp is not None]
+        if self._metrics is not None and latencies:
+            self._metrics.written(partition, latencies)
+        if self._writer is None:
             return
-        partition = TopicPartition(record.topic or "", record.kafka_partition or 0)
-        if self._metrics is not None and record.timestamp is not None:
-            self._metrics.written(partition, (time.time() * 1000 - record.timestamp,))
-        if self._writer is not None:
-            place = record.source_partition or {}
-            source = TopicPartition(place["topic"], place["partition"])
-            self._writer.maybe_queue(source, unwrap_offset(record.source_offset), metadata.offset)
-            self._writer.fire_pending()
+        place = first.source_partition or {}
+        source = TopicPartition(place["topic"], place["partition"])
+        begin = 0
+        for batch in batches:
+            copied = records[begin : begin + batch.record_count]
+            begin += batch.record_count
+            if batch.offset < 0:
+                log.error("The offsets of records of %s are not known: they cannot be synced", partition.topic)
+                continue
+            self._writer.queue_run(source, [unwrap_offset(record.source_offset) for record in copied], batch.offset)
 
     def read_metrics(self) -> Mapping[ConnectMetricName, float]:
         return {} if self._metrics is None else self._metrics.read()
@@ -138,26 +152,29 @@ class MirrorSourceTask(SourceTask):
             if offset >= 0:
                 self._consumer.seek(partition, offset + 1)
 
-    def _copied(self, record: Any) -> SourceRecord:
-        source = TopicPartition(record.topic, record.partition)
+    def _copied(self, source: TopicPartition, batch: Sequence[Any]) -> list[SourceRecord]:
         known = self._wrapped.get(source)
         if known is None:
-            remote = self._policy.format_remote_topic(self._source_alias, record.topic)
+            remote = self._policy.format_remote_topic(self._source_alias, source.topic)
             known = self._wrapped[source] = remote, wrap_partition(source, self._source_alias)
         topic, place = known
-        value = record.value
-        if self._metrics is not None:
-            age = time.time() * 1000 - record.timestamp
-            self._metrics.polled(TopicPartition(topic, record.partition), (age,), 0 if value is None else len(value))
-        return SourceRecord(
-            place,
-            {OFFSET_KEY: record.offset},
-            topic,
-            record.partition,
-            OPTIONAL_BYTES_SCHEMA,
-            record.key,
-            BYTES_SCHEMA,
-            value,
-            record.timestamp,
-            Headers([Header(key, BYTES_SCHEMA, content) for key, content in record.headers]),
-        )
+        number = source.partition
+        if self._metrics is not None and batch:
+            now = time.time() * 1000
+            size = sum(len(record.value) for record in batch if record.value is not None)
+            self._metrics.polled(TopicPartition(topic, number), [now - record.timestamp for record in batch], size)
+        return [
+            SourceRecord(
+                place,
+                {OFFSET_KEY: record.offset},
+                topic,
+                number,
+                OPTIONAL_BYTES_SCHEMA,
+                record.key,
+                BYTES_SCHEMA,
+                record.value,
+                record.timestamp,
+                [Header(key, BYTES_SCHEMA, content) for key, content in record.headers] if record.headers else None,
+            )
+            for record in batch
+        ]

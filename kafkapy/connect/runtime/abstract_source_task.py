@@ -110,7 +110,9 @@ class AbstractWorkerSourceTask(WorkerTask):
         self._to_send: Sequence[SourceRecord] | None = None
         self._started = False
         self._producer_closed = False
-        self._tells_records = type(parts.task).commit_record is not SourceTask.commit_record
+        kind = type(parts.task)
+        self._tells_runs = kind.commit_records is not SourceTask.commit_records
+        self._tells_records = self._tells_runs or kind.commit_record is not SourceTask.commit_record
 
     # -- hooks of subclasses
 

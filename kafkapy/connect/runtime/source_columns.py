@@ -19,9 +19,13 @@ class SourceColumns:
         Args:
             outgoing: The first record, which must still be added by `add`.
             first: Its index in the batch.
+
+        Attributes:
+            records: Those added, before transforms.
         """
         self.topic = outgoing.topic
         self.first = first
+        self.records: list[SourceRecord] = []
         self._partition = outgoing.partition
         self._has_time = outgoing.timestamp is not None
         self._values: list[bytes | None] = []
@@ -43,6 +47,7 @@ class SourceColumns:
     def add(self, record: SourceRecord, outgoing: OutgoingRecord) -> None:
         """Add a record that `takes` accepts. `record`: the record before transforms, for its source partition and
         offset."""
+        self.records.append(record)
         self._values.append(outgoing.value)
         self._keys.append(outgoing.key)
         self._headers.append(outgoing.headers)

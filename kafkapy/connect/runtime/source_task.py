@@ -18,7 +18,7 @@ from kafkapy.connect.runtime.source_columns import SourceColumns
 from kafkapy.connect.runtime.submitted_records import CommittableOffsets, SubmittedRecord, SubmittedRecords
 
 if TYPE_CHECKING:
-    from kafkapy.producer.future import RecordMetadata
+    from kafkapy.producer.future import BatchMetadata, RecordMetadata
 
 log = logging.getLogger("kafkapy.connect.runtime")
 
@@ -88,14 +88,13 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
     # -- many records at once
 
     def _send_records(self) -> bool:
-        """Send records as columns, if the task does not override `commit_record` and no errors are tolerated; else one
-        by one."""
-        if self._tells_records or self._operator.tolerates_all:
+        """Send records as columns, if the task need not be told of each and no errors are tolerated; else one by one."""
+        if (self._tells_records and not self._tells_runs) or self._operator.tolerates_all:
             return super()._send_records()
         records = self._to_send or ()
         self._record_batch(len(records))
         columns: SourceColumns | None = None
-        dropped = 0  # since the columns began: they are dropped again if these are sent again
+        dropped: list[SourceRecord] = []  # since the columns began: they are dropped again if these are sent again
         for index, before in enumerate(records):
             try:
                 context = ProcessingContext(before)
@@ -105,22 +104,27 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
                     self._send_columns(columns)  # records before the error are delivered, as if sent one by one
                 raise
             if outgoing is None:
-                dropped += 1
+                dropped.append(before)
                 continue
             if columns is None or not columns.takes(outgoing):
                 if columns is not None and not self._send_columns(columns):
                     self._to_send = records[columns.first :]
                     return False
-                self._count_dropped(dropped)
-                dropped = 0
+                self._columns_dropped(dropped)
+                dropped = []
                 columns = SourceColumns(outgoing, index)
             columns.add(before, outgoing)
         if columns is not None and not self._send_columns(columns):
             self._to_send = records[columns.first :]
             return False
-        self._count_dropped(dropped)
+        self._columns_dropped(dropped)
         self._to_send = None
         return True
+
+    def _columns_dropped(self, records: Sequence[SourceRecord]) -> None:
+        self._count_dropped(len(records))
+        for record in records:
+            self._record_dropped(record)
 
     def _send_columns(self, columns: SourceColumns) -> bool:
         """Send columns; return False if they must be sent later."""
@@ -140,12 +144,25 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
                 raise ConnectException("Unrecoverable exception trying to send") from error
             log.warning("Task %s could not send to %s and tries again: %s", self.id, topic, error)
             return False
-        sent.add_callback(lambda _: self._columns_sent(submitted, topic, columns.count))
+        told = columns.records if self._tells_runs else ()
+        sent.add_callback(lambda batches: self._columns_sent(submitted, topic, columns.count, told, batches))
         sent.add_errback(lambda error: self._columns_lost(topic, error))
         return True
 
-    def _columns_sent(self, submitted: Sequence[SubmittedRecord], topic: str, count: int) -> None:
+    def _columns_sent(
+        self,
+        submitted: Sequence[SubmittedRecord],
+        topic: str,
+        count: int,
+        told: Sequence[SourceRecord],
+        batches: Sequence[BatchMetadata],
+    ) -> None:
         self._record_written(count)
+        if told:
+            try:
+                self._task.commit_records(told, batches)
+            except Exception as error:
+                log.error("commit_records of task %s has failed", self.id, exc_info=error)
         for run in submitted:
             run.ack()
         if self.parts.tracks_topics:
