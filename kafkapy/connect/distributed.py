@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -91,12 +92,13 @@ def make_distributed_herder(
         ConfigException: A config is wrong.
         KafkaConfigurationError: A client's config is wrong.
     """
-    status_store = KafkaStatusStore(_log_maker(config, "status"))
-    offset_store = KafkaOffsetStore(_log_maker(config, "offset", _isolation(config)))
+    stopping = threading.Event()
+    status_store = KafkaStatusStore(_log_maker(config, "status", stopping))
+    offset_store = KafkaOffsetStore(_log_maker(config, "offset", stopping, _isolation(config)))
     worker = Worker(worker_id, config, plugins, offset_store, status_store, policy)
     config_store = KafkaConfigStore(
         config.topic("config"),
-        _log_maker(config, "config", _isolation(config)),
+        _log_maker(config, "config", stopping, _isolation(config)),
         worker.config_transformer,
         _fenced_producer_maker(config),
     )
@@ -112,6 +114,7 @@ def make_distributed_herder(
     herder = make(
         settings=config.herder,
         member=member,
+        stopping=stopping,
         worker=worker,
         status_store=status_store,
         config_store=config_store,
@@ -137,7 +140,9 @@ class _LateListener:
         self.herder.on_poll_timeout_expiry()
 
 
-def _log_maker(config: DistributedConfig, kind: str, consumer: Mapping[str, object] | None = None) -> MakeLog:
+def _log_maker(
+    config: DistributedConfig, kind: str, stopping: threading.Event, consumer: Mapping[str, object] | None = None
+) -> MakeLog:
     partitions = 1 if kind == "config" else int(config[f"{kind}.storage.partitions"])
     factor = int(config[f"{kind}.storage.replication.factor"])
     topic = NewTopic(config.topic(kind), partitions, factor, topic_configs=config.topic_settings(kind))
@@ -146,7 +151,7 @@ def _log_maker(config: DistributedConfig, kind: str, consumer: Mapping[str, obje
     def ensure(admin: Any) -> None:
         ensure_compacted(admin, topic, f"{kind}.storage.topic", _PURPOSES[kind])
 
-    return lambda on_record: KafkaBasedLog(topic.name, clients, on_record, ensure)
+    return lambda on_record: KafkaBasedLog(topic.name, clients, on_record, ensure, stopping.is_set)
 
 
 def _isolation(config: DistributedConfig) -> dict[str, object]:

@@ -87,6 +87,10 @@ class IllegalWorkerStateException(ConnectException):
     java_class = f"{_ERRORS}IllegalWorkerStateException"
 
 
+class StartCancelled(ConnectException):
+    """The worker was asked to stop before it had started."""
+
+
 class ConnectRestException(ConnectException):
     """An error with a status of HTTP.
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kafkapy.mirror import OffsetSync
 from kafkapy.mirror.offset_sync_writer import OffsetSyncWriter, PartitionSyncState
@@ -131,3 +133,25 @@ def test_a_sync_that_cannot_be_sent_blocks_no_others() -> None:
     writer.maybe_queue(T0, 2, 2)
     writer.fire_pending()
     assert producer.syncs() == [(0, 2, 2)]
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 5), st.lists(st.tuples(st.lists(st.integers(1, 3), min_size=1, max_size=8), st.integers(0, 2))))
+def test_runs_are_synced_as_their_records_one_by_one(lag: int, runs: list[tuple[list[int], int]]) -> None:
+    one_by_one, together = SyncsProducer(), SyncsProducer()
+    single, many = (OffsetSyncWriter(each, "syncs", lag, max_outstanding=1000) for each in (one_by_one, together))
+    upstream = downstream = 0
+    for gaps, lost in runs:
+        offsets = []
+        for gap in gaps:
+            upstream += gap
+            offsets.append(upstream)
+        for at, offset in enumerate(offsets):
+            single.maybe_queue(T0, offset, downstream + at)
+            single.fire_pending()
+        many.queue_run(T0, offsets, downstream)
+        downstream += len(offsets) + lost
+    for writer in (single, many):
+        writer.promote_delayed()
+        writer.fire_pending()
+    assert together.syncs() == one_by_one.syncs()

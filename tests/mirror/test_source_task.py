@@ -11,7 +11,7 @@ from kafkapy.connect.data.schema import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA
 from kafkapy.mirror.config.source_config import MirrorSourceTaskConfig
 from kafkapy.mirror.offset_sync_writer import OffsetSyncWriter
 from kafkapy.mirror.source_task import MirrorSourceTask
-from kafkapy.producer.future import RecordMetadata
+from kafkapy.producer.future import BatchMetadata, RecordMetadata
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import TopicPartition
 from tests.mirror.fake_consumer import FakeConsumer, record
@@ -88,6 +88,18 @@ def test_offsets_of_copies_are_synced() -> None:
         name.name: value for name, value in running.task.read_metrics().items() if ("partition", "0") in name.tags
     }
     assert values["record-count"] == 3 and values["byte-count"] == 3
+
+
+def test_records_that_were_sent_together() -> None:
+    running = Running([record("t", offset, None, b"v") for offset in (0, 1, 5, 6)])
+    copied = running.task.poll() or ()
+    batches = [BatchMetadata("A.t", 0, 10, -1, 3), BatchMetadata("A.t", 0, 13, -1, 1)]
+    running.task.commit_records(copied, batches)
+    assert running.producer.syncs() == [(0, 0, 10), (0, 5, 12)]
+    running.task.commit()
+    assert running.producer.syncs()[2:] == [(0, 6, 13)]
+    counts = [value for name, value in running.task.read_metrics().items() if name.name == "record-count"]
+    assert counts == [4, 0]
 
 
 def test_records_without_an_offset_are_not_synced() -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.errors import ConnectException, StartCancelled
 from kafkapy.connect.group.assignment import ConnectAssignment
 from kafkapy.connect.herder.abstract_herder import AbstractHerder
 from kafkapy.connect.herder.callbacks import Callback, WorkStage
@@ -64,11 +64,18 @@ class HerderMachine(AbstractHerder):
     `_restarts`, under `_lock`.
     """
 
-    def __init__(self, settings: HerderSettings, member: WorkerMembership, **common: Any) -> None:
+    def __init__(
+        self,
+        settings: HerderSettings,
+        member: WorkerMembership,
+        stopping: threading.Event | None = None,
+        **common: Any,
+    ) -> None:
         """
         Args:
             settings: The worker's.
             member: The membership; its listener must be this herder.
+            stopping: Set by `request_stop`. Logs that are being read to their ends give up then. Default: its own.
             common: Arguments of `AbstractHerder`.
         """
         super().__init__(**common)
@@ -80,7 +87,7 @@ class HerderMachine(AbstractHerder):
         self._requests = RequestQueue()
         self._lock = threading.RLock()
         self._pool = ThreadPoolExecutor(_START_STOP_THREADS, "connect-start-stop")
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._thread: threading.Thread | None = None
         self.failure: BaseException | None = None
         """The error that has ended the herder's thread; None while it runs, and after `stop`."""
@@ -130,6 +137,9 @@ class HerderMachine(AbstractHerder):
         try:
             self.initialize()
             self.run()
+        except StartCancelled as cancelled:
+            log.info("The worker stops before it has started: %s", cancelled)
+            self._stop_services()
         except Exception as error:
             log.exception("The herder has failed, and the worker cannot continue")
             self.failure = error

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, Protocol
 
-from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.errors import ConnectException, StartCancelled
 from kafkapy.errors import KafkaTimeoutError, WakeupException
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import TopicPartition
@@ -52,12 +52,14 @@ class KafkaBasedLog:
         clients: LogClients,
         on_record: Callable[[LogRecord], None],
         ensure_topic: Callable[[Any], None] | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Args:
             topic: Name of the topic.
             clients: Creates the clients. on_record: Called with each record. ensure_topic: Creates or checks the topic
-                with the admin client. Default: the topic is not checked.
+                with the admin client. Default: the topic is not checked. is_cancelled: Asked during `start`; once it
+                returns True, that raises. Default: never.
         """
         self.topic = topic
         self.partition_count = 0
@@ -70,6 +72,7 @@ class KafkaBasedLog:
         self._partitions: list[TopicPartition] = []
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
+        self._is_cancelled = is_cancelled
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -77,6 +80,7 @@ class KafkaBasedLog:
         """Create the clients, read the topic to its end, and continue in the background.
 
         Raises:
+            StartCancelled: `is_cancelled` has returned True.
             ConnectException: The topic has no partitions in the metadata after the time-out. ConfigException: The
                 topic is unusable. KafkaError: A client could not be created, or the cluster refuses it.
         """
@@ -90,7 +94,7 @@ class KafkaBasedLog:
         self._partitions = [TopicPartition(self.topic, number) for number in sorted(numbers)]
         self._consumer.assign(self._partitions)
         self._consumer.seek_to_beginning(*self._partitions)
-        self._read_to(self._end_offsets(_END_OFFSETS_TIMEOUT_S))
+        self._read_to(self._end_offsets(_END_OFFSETS_TIMEOUT_S), is_starting=True)
         self._thread = threading.Thread(target=self._run, name=f"connect-log-{self.topic}", daemon=True)
         self._thread.start()
         log.info("Read topic %s to its end", self.topic)
@@ -177,6 +181,7 @@ class KafkaBasedLog:
             if found:
                 return found
             self._raise_if_refused()
+            self._raise_if_cancelled()
             if time.monotonic() >= deadline:
                 raise ConnectException(
                     f"Could not look up partition metadata for topic '{self.topic}' in the allotted period. This could "
@@ -195,6 +200,10 @@ class KafkaBasedLog:
                 "DescribeConfigs on it"
             ) from outcome
 
+    def _raise_if_cancelled(self) -> None:
+        if self._is_cancelled():
+            raise StartCancelled(f"Topic {self.topic} was not read to its end, because the worker stops")
+
     def _end_offsets(self, timeout_s: float = 0.0) -> dict[TopicPartition, int]:
         """Return the log's end offsets, including open transactions, so that a running commit is waited for."""
         deadline = time.monotonic() + timeout_s
@@ -207,8 +216,10 @@ class KafkaBasedLog:
                 raise errors[0]
             time.sleep(_ERROR_PAUSE_S)
 
-    def _read_to(self, ends: dict[TopicPartition, int]) -> None:
+    def _read_to(self, ends: dict[TopicPartition, int], is_starting: bool = False) -> None:
         while not self._stopping:
+            if is_starting:
+                self._raise_if_cancelled()
             if all((self._consumer.position(partition) or 0) >= end for partition, end in ends.items()):
                 return
             try:

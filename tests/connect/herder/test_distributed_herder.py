@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,7 @@ from kafkapy.connect.errors import (
     NotAssignedException,
     NotFoundException,
     NotLeaderException,
+    StartCancelled,
 )
 from kafkapy.connect.group.assignment import ConnectAssignment
 from kafkapy.connect.herder.callbacks import FutureCallback
@@ -26,7 +28,7 @@ from kafkapy.connect.storage import (
     TaskStatus,
 )
 from tests.connect.herder.cluster import ME, OneWorker
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 TASK = ConnectorTaskId("a", 0)
 
@@ -304,6 +306,22 @@ def test_waiting_requests_are_answered_when_the_worker_stops(one: OneWorker) -> 
     one.herder.run()
     with pytest.raises(Exception, match="Worker is shutting down"):
         waiting.result(timeout_s=5)
+
+
+def test_a_worker_that_stops_before_it_has_started_has_not_failed(one: OneWorker) -> None:
+    started, failures = threading.Event(), []
+
+    def start() -> None:
+        one.herder.request_stop()
+        started.set()
+        raise StartCancelled("stopped")
+
+    one.worker.start = start  # type: ignore[attr-defined]
+    one.herder.start(lambda: failures.append(one.herder.failure))
+    assert started.wait(HANG_SECONDS)
+    one.herder.stop()
+    assert failures == [] and one.herder.failure is None
+    assert ("stop",) in one.worker.calls
 
 
 @pytest.mark.usefixtures("logging_restored")

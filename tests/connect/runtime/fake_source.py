@@ -148,6 +148,13 @@ class QuietTask(ScriptedTask):
     commit_record = SourceTask.commit_record
 
 
+class RunsTask(ScriptedTask):
+    """One that is told of records together: they are sent in columns."""
+
+    def commit_records(self, records: Sequence[SourceRecord], batches: Sequence[BatchMetadata]) -> None:
+        self.told.append(("+".join(record.value for record in records), batches))
+
+
 def lines(*numbers: int) -> list[SourceRecord]:
     """Records of one source partition."""
     return [SourceRecord({"f": "a"}, {"n": number}, "t", value=f"v{number}") for number in numbers]

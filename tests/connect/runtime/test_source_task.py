@@ -14,7 +14,8 @@ from kafkapy.connect.runtime.transformation_chain import TransformationStage
 from kafkapy.connect.transforms.header_transforms import FilterRecords
 from kafkapy.connect.transforms.transformation import Predicate
 from kafkapy.errors import KafkaTimeoutError
-from tests.connect.runtime.fake_source import FakeProducer, QuietTask, ScriptedTask, Source, lines
+from kafkapy.producer.future import BatchMetadata
+from tests.connect.runtime.fake_source import FakeProducer, QuietTask, RunsTask, ScriptedTask, Source, lines
 
 
 def test_records_are_sent_and_their_last_offset_is_committed() -> None:
@@ -118,6 +119,27 @@ def test_a_record_that_a_transform_drops_is_told_to_the_task() -> None:
     source.run(WorkerSourceTask(source.parts))
     assert source.producer.values == [b"v2"] and source.offsets == [b'{"n":2}']
     assert source.task.told == [("v1", None), ("v2", "metadata"), ("v3", None)]
+
+
+def test_a_task_can_be_told_of_records_together() -> None:
+    producer = FakeProducer()
+    stage = TransformationStage(FilterRecords(), IsOdd())
+    source = Source(RunsTask(lines(1, 2, 3, 4), lines(6)), producer, stages=[stage])
+    source.run(WorkerSourceTask(source.parts))
+    assert producer.calls == ["send 2 to t", "send 1 to t"]
+    run, other = [BatchMetadata("t", 0, 0, -1, 2)], [BatchMetadata("t", 0, 0, -1, 1)]
+    assert source.task.told == [("v1", None), ("v2+v4", run), ("v3", None), ("v6", other)]
+
+
+def test_by_default_it_is_told_of_each() -> None:
+    task = ScriptedTask()
+    task.commit_records(lines(1, 2, 3), [BatchMetadata("t", 1, 7, 5, 2), BatchMetadata("t", 1, -1, 5, 1)])
+    assert [value for value, _ in task.told] == ["v1", "v2", "v3"]
+    assert [(at.topic, at.partition, at.offset, at.timestamp) for _, at in task.told] == [
+        ("t", 1, 7, 5),
+        ("t", 1, 8, 5),
+        ("t", 1, -1, 5),
+    ]
 
 
 def test_an_error_of_the_tasks_own_commit_is_only_logged() -> None:
