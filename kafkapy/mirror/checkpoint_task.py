@@ -25,6 +25,7 @@ from kafkapy.mirror.mirror_records import Checkpoint, OffsetSync
 from kafkapy.mirror.mirror_scheduler import MirrorScheduler
 from kafkapy.mirror.offset_sync_store import OffsetSyncStore
 from kafkapy.mirror.offset_translator import OffsetTranslator
+from kafkapy.mirror.opposite_syncs import OppositeSyncs
 from kafkapy.mirror.poll_pause import PollPause
 from kafkapy.mirror.replication_policy import SourceAndTarget
 from kafkapy.mirror.source_offsets import OFFSET_KEY
@@ -36,6 +37,7 @@ from kafkapy.structs import TopicPartition
 log = logging.getLogger("kafkapy.mirror")
 
 _RETRY_S = 5.0
+_OPPOSITE_S = 5.0
 
 
 class MirrorCheckpointTask(SourceTask):
@@ -56,6 +58,7 @@ class MirrorCheckpointTask(SourceTask):
         self._target_admin: ForwardingAdmin | None = None
         self._syncs = OffsetSyncStore()
         self._sync_reader: TopicReader | None = None
+        self._opposite: OppositeSyncs | None = None
         self._checkpoints: CheckpointStore | None = None
         self._translator: OffsetTranslator | None = None
         self._scheduler: MirrorScheduler | None = None
@@ -82,8 +85,10 @@ class MirrorCheckpointTask(SourceTask):
             self._groups,
             lambda: make_consumer(checked.consumer_config(TARGET, CHECKPOINTS_TARGET_CONSUMER_ROLE), group_id=None),
         )
+        topic, configs = checked.opposite_offset_syncs_topic()
+        self._opposite = OppositeSyncs(topic, lambda: make_consumer(configs, group_id=None))
         self._translator = OffsetTranslator(
-            pair, checked.replication_policy, self._topics, self._syncs, self._checkpoints
+            pair, checked.replication_policy, self._topics, self._syncs, self._checkpoints, self._opposite
         )
         self._pause = PollPause(
             checked.interval_s("emit.checkpoints"), float(checked["consumer.poll.timeout.ms"]) / 1000
@@ -116,10 +121,18 @@ class MirrorCheckpointTask(SourceTask):
 
     def stop(self) -> None:
         self._pause.stop()
-        for reader in (self._checkpoints, self._sync_reader):
+        for reader in (self._checkpoints, self._sync_reader, self._opposite):
             if reader is not None:
                 reader.stop()
-        for part in (self._scheduler, self._sync_reader, self._topics, self._source_admin, self._target_admin):
+        parts = (
+            self._scheduler,
+            self._sync_reader,
+            self._opposite,
+            self._topics,
+            self._source_admin,
+            self._target_admin,
+        )
+        for part in parts:
             try:
                 if part is not None:
                     part.close()
@@ -129,7 +142,8 @@ class MirrorCheckpointTask(SourceTask):
     def _load(self) -> None:
         assert self._checkpoints is not None and self._sync_reader is not None and self._config is not None
         assert self._scheduler is not None and self._target_admin is not None
-        self._syncs.begin(keeps_only_newest=not self._checkpoints.start())
+        keeps_only_newest = not self._checkpoints.start()
+        self._syncs.begin(keeps_only_newest)
         while not self._pause.is_stopped:
             try:
                 if not self._sync_reader.read_to_end():
@@ -143,6 +157,13 @@ class MirrorCheckpointTask(SourceTask):
             return
         self._syncs.end_of_topic()
         self._sync_reader.follow()
+        opposite = self._opposite
+        assert opposite is not None
+        self._scheduler.repeat(
+            lambda: opposite.follow_if_wanted(keeps_only_newest),
+            _OPPOSITE_S,
+            "reading the opposite flow's offset syncs",
+        )
         sync = GroupOffsetSync(self._groups, self._checkpoints, self._target_admin)
         interval = self._config.interval_s("sync.group.offsets")
         self._scheduler.repeat(sync.refresh_idle_groups, interval, "reading offsets of groups on the target cluster")

@@ -83,6 +83,22 @@ class OffsetSyncStore:
         # source.
         return sync.downstream_offset + (0 if upstream == sync.upstream_offset else 1)
 
+    def translate_back(self, partition: TopicPartition, downstream: int) -> int | None:
+        """Return the offset of the source cluster for a group's offset in the copy; the inverse of `translate`.
+
+        Args:
+            partition: Of the source cluster.
+            downstream: The offset in its copy.
+        """
+        syncs = self._syncs.get(partition) if self._is_read else None
+        if syncs is None:
+            return None
+        sync = next((each for each in syncs if each.downstream_offset <= downstream), None)
+        if sync is None:
+            return TOO_OLD
+        # A group beyond the sync has read the sync's record, and perhaps no other one of the source.
+        return sync.upstream_offset + (0 if downstream == sync.downstream_offset else 1)
+
     def syncs(self, partition: TopicPartition) -> Sequence[OffsetSync]:
         """Return the syncs of a partition, the newest first; none if there are none."""
         return self._syncs.get(partition, ())

@@ -9,6 +9,7 @@ from kafkapy.mirror.checkpoint_store import CheckpointStore
 from kafkapy.mirror.filters import TopicFilter
 from kafkapy.mirror.mirror_records import Checkpoint
 from kafkapy.mirror.offset_sync_store import OffsetSyncStore
+from kafkapy.mirror.opposite_syncs import OppositeSyncs
 from kafkapy.mirror.replication_policy import ReplicationPolicy, SourceAndTarget
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 
@@ -36,12 +37,14 @@ class OffsetTranslator:
         topic_filter: TopicFilter,
         syncs: OffsetSyncStore,
         checkpoints: CheckpointStore,
+        opposite: OppositeSyncs | None = None,
     ) -> None:
         self._pair = pair
         self._policy = policy
         self._topics = topic_filter
         self._syncs = syncs
         self._checkpoints = checkpoints
+        self._opposite = opposite
 
     def new_checkpoints(self, group: str, offsets: GroupOffsets) -> dict[TopicPartition, Checkpoint]:
         """Return the checkpoints of a group to write, by partitions of the target cluster.
@@ -61,15 +64,26 @@ class OffsetTranslator:
         return found
 
     def remote_partition(self, partition: TopicPartition) -> TopicPartition:
-        """Return the partition's name on the target cluster; a topic that was copied from there has its original
-        name."""
-        topic = partition.topic
-        if self._policy.topic_source(topic) == self._pair.target:
-            return TopicPartition(self._policy.original_topic(topic), partition.partition)
-        return TopicPartition(self._policy.format_remote_topic(self._pair.source, topic), partition.partition)
+        """Return the partition's name on the target cluster; a topic that was copied from there has the name of its
+        original."""
+        original = self._original(partition)
+        if original is not None:
+            return original
+        return TopicPartition(self._policy.format_remote_topic(self._pair.source, partition.topic), partition.partition)
+
+    def _original(self, partition: TopicPartition) -> TopicPartition | None:
+        """Return the partition of the target cluster of which this one is a copy; None: it is none."""
+        if self._policy.topic_source(partition.topic) != self._pair.target:
+            return None
+        upstream = self._policy.upstream_topic(partition.topic)
+        return None if upstream is None else TopicPartition(upstream, partition.partition)
 
     def _translated(self, group: str, partition: TopicPartition, committed: OffsetAndMetadata) -> Checkpoint | None:
-        downstream = self._syncs.translate(partition, committed.offset)
+        original = self._original(partition)
+        if original is not None and self._opposite is not None:
+            downstream = self._opposite.translate(original, committed.offset)
+        else:
+            downstream = self._syncs.translate(partition, committed.offset)
         if downstream is None or downstream < 0:
             return None
         remote = self.remote_partition(partition)

@@ -88,6 +88,8 @@ class MirrorSourceTask(SourceTask):
             return None
         finally:
             self._consumer_access.release()
+        if self._writer is not None:
+            self._writer.fire_pending()  # those of a burst that had to wait for others in flight
         records: list[SourceRecord] = []
         for partition, batch in batches.items():
             records += self._copied(partition, batch)

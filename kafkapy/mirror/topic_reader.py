@@ -25,17 +25,25 @@ class TopicReader:
     on. Records are handed over in the topic's order.
     """
 
-    def __init__(self, topic: str, make_consumer: Callable[[], Any], on_record: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        topic: str,
+        make_consumer: Callable[[], Any],
+        on_record: Callable[[Any], None],
+        topic_timeout_s: float = _TOPIC_TIMEOUT_S,
+    ) -> None:
         """
         Args:
             topic: Partition 0 of it is read.
             make_consumer: Creates a consumer without a group.
             on_record: Called with each record; a ValueError is logged, and the record is skipped.
+            topic_timeout_s: How long to wait for the topic, in s. Default: 60.
         """
         self._topic = topic
         self._partition = TopicPartition(topic, 0)
         self._make_consumer = make_consumer
         self._on_record = on_record
+        self._topic_timeout_s = topic_timeout_s
         self._consumer: Any = None
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -93,7 +101,7 @@ class TopicReader:
             self._consumer = None
 
     def _wait_for_topic(self) -> bool:
-        deadline = time.monotonic() + _TOPIC_TIMEOUT_S
+        deadline = time.monotonic() + self._topic_timeout_s
         while not self._stopped.is_set():
             if 0 in (self._consumer.partitions_for_topic(self._topic) or ()):
                 return True

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +13,17 @@ from kafkapy.consumer import KafkaConsumer
 from kafkapy.errors import TopicAuthorizationFailedError
 from kafkapy.producer import KafkaProducer
 from kafkapy.testing import KafkaCluster
-from kafkapy.testing.cluster_security import JAVA
+from tests.mirror.maker_process import mirror_maker
 from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.integration
 
-_OWN_TOPICS = ("checkpoints.topic", "heartbeats.topic", "offset-syncs.topic")
-_STORES = ("offset.storage", "status.storage", "config.storage")
+FLOW = {
+    "A_to_B_enabled": "true",
+    "A_to_B_topics": "orders",
+    "A_to_B_groups": "billing",
+    "B_to_A_emit_heartbeats_enabled": "false",
+}
 RIGHTS_AT_SOURCE: list[tuple[list[str], dict[str, Any]]] = [
     (["READ", "DESCRIBE_CONFIGS"], {"topic": "orders"}),
     (["CREATE", "READ", "WRITE", "DESCRIBE_CONFIGS"], {"topic": "mm2-offset-syncs.B.internal"}),
@@ -48,51 +49,13 @@ def clusters() -> Iterator[dict[str, KafkaCluster]]:
         yield {"A": a, "B": b}
 
 
-@contextmanager
-def mirror_maker(directory: Path, clusters: dict[str, KafkaCluster]) -> Iterator[tuple[Any, Path]]:
-    """Run a process that logs in as mirror on both sides; return it with the file of its output."""
-    lines = {
-        "clusters": "A, B",
-        **{f"{alias}.{name}": value for alias, each in clusters.items() for name, value in login(each)},
-        "A->B.enabled": "true",
-        "A->B.topics": "orders",
-        "A->B.groups": "billing",
-        "B->A.emit.heartbeats.enabled": "false",
-        "sync.topic.acls.enabled": "true",
-        "sync.group.offsets.enabled": "true",
-        "replication.factor": "1",
-        **dict.fromkeys((f"{name}.replication.factor" for name in (*_OWN_TOPICS, *_STORES)), "1"),
-        **dict.fromkeys(
-            (
-                f"{name}.interval.seconds"
-                for name in ("sync.topic.acls", "sync.group.offsets", "emit.checkpoints", "refresh.groups")
-            ),
-            "1",
-        ),
-    }
-    properties, output = directory / "mirror.properties", directory / "mirror.out"
-    properties.write_text("".join(f"{name} = {value}\n" for name, value in lines.items()))
-    with open(output, "wb") as out:
-        command = [sys.executable, "-m", "kafkapy.tools.connect_mirror_maker", str(properties)]
-        process = subprocess.Popen(command, stdout=out, stderr=out)
-    try:
-        yield process, output
-    finally:
-        process.kill()
-        process.wait()
-
-
-def login(cluster: KafkaCluster) -> list[tuple[str, Any]]:
-    return list(cluster.client_options("mirror", JAVA).items())
-
-
 def topic_acls(cluster: KafkaCluster, topic: str) -> set[tuple[str, str, str]]:
     found = cluster.admin.describe_acls(AclBindingFilter(AclPatternFilter(ResourceType.TOPIC, topic)))
     return {(entry.principal, entry.operation.name, entry.permission_type.name) for _, entry in found}
 
 
 def test_without_rights_it_says_which_are_missing(tmp_path: Path, clusters: dict[str, KafkaCluster]) -> None:
-    with mirror_maker(tmp_path, clusters) as (process, output):
+    with mirror_maker(tmp_path, clusters, "mirror", **FLOW) as (process, output):
         assert process.wait(HANG_SECONDS) == 3
         assert "Not authorized to access topic 'mm2-offsets.A.internal': allow the worker's user" in output.read_text()
 
@@ -111,7 +74,7 @@ def test_rights_of_the_page_suffice(tmp_path: Path, clusters: dict[str, KafkaClu
     ) as reader:
         wait_until(lambda: bool(reader.poll(timeout_ms=100)))
         reader.commit()
-    with mirror_maker(tmp_path, clusters) as (process, output):
+    with mirror_maker(tmp_path, clusters, "mirror", **FLOW) as (process, output):
 
         def is_done() -> bool:
             assert process.poll() is None, output.read_text()

@@ -9,10 +9,11 @@ from kafkapy.mirror.checkpoint_store import CheckpointStore
 from kafkapy.mirror.group_offset_sync import GroupOffsetSync
 from kafkapy.mirror.offset_sync_store import OffsetSyncStore
 from kafkapy.mirror.offset_translator import OffsetTranslator, offsets_to_commit
+from kafkapy.mirror.opposite_syncs import OppositeSyncs
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 from tests.mirror.fake_admin import FakeAdmin
-from tests.mirror.fake_consumer import FakeConsumer
+from tests.mirror.fake_consumer import FakeConsumer, record
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 A0, A1 = TopicPartition("A.t", 0), TopicPartition("A.t", 1)
@@ -26,7 +27,7 @@ class Translation:
         self.syncs.begin(keeps_only_newest=False)
         self.syncs.end_of_topic()
         self.checkpoints = CheckpointStore("c", ["g"], lambda: FakeConsumer(topics=["c"]))
-        topics = DefaultTopicFilter()
+        topics = self.topics = DefaultTopicFilter()
         topics.configure({"topics": "t,B.back"})
         self.translator = OffsetTranslator(
             SourceAndTarget("A", "B"), DefaultReplicationPolicy(), topics, self.syncs, self.checkpoints
@@ -83,6 +84,49 @@ def test_a_topic_that_came_from_the_target_has_its_own_name() -> None:
     translation.sync(5, 5, back)
     assert translation.committed(5, back) == [("back", 5, 5)]
     assert translation.translator.remote_partition(TopicPartition("C.x", 2)) == ("A.C.x", 2)
+
+
+def test_offsets_of_copies_become_offsets_of_their_originals() -> None:
+    """B->A and A->B both run: on A, a group has read `B.back`, which is a copy of B's `back`."""
+    translation = Translation()
+    syncs = [OffsetSync(TopicPartition("back", 0), upstream, downstream) for upstream, downstream in ((10, 5), (20, 9))]
+    records = [record("s", 0, each.record_key(), each.record_value()) for each in syncs]
+    opposite = OppositeSyncs("s", lambda: FakeConsumer(records, topics=["s"]))
+    translation.translator = OffsetTranslator(
+        SourceAndTarget("A", "B"),
+        DefaultReplicationPolicy(),
+        translation.topics,
+        translation.syncs,
+        translation.checkpoints,
+        opposite,
+    )
+    back = TopicPartition("B.back", 0)
+    opposite.follow_if_wanted(False)
+    assert translation.committed(9, back) == [], "not read: no group has needed it"
+    opposite.follow_if_wanted(False)
+    opposite.close()
+    assert translation.committed(4, back) == [], "before all syncs"
+    assert translation.committed(5, back) == [("back", 5, 10)]
+    assert translation.committed(8, back) == [("back", 8, 11)], (
+        "the record of the sync was read, others are not certain"
+    )
+    assert translation.committed(9, back) == [("back", 9, 20)]
+    assert translation.committed(12, back) == [("back", 12, 21)]
+
+
+def test_the_opposite_flow_may_have_no_topic_yet() -> None:
+    consumers: list[FakeConsumer] = []
+
+    def make() -> FakeConsumer:
+        consumers.append(FakeConsumer([], topics=["s"] if consumers else []))
+        return consumers[-1]
+
+    opposite = OppositeSyncs("s", make)
+    assert opposite.translate(T0, 5) is None
+    for _ in range(3):
+        opposite.follow_if_wanted(False)
+    opposite.close()
+    assert len(consumers) == 2 and all(each.is_closed for each in consumers)
 
 
 def test_what_is_committed() -> None:

@@ -102,6 +102,16 @@ def test_records_that_were_sent_together() -> None:
     assert counts == [4, 0]
 
 
+def test_syncs_of_a_burst_are_sent_later() -> None:
+    running = Running([record("t", offset, None, b"v") for offset in range(0, 24, 2)])  # gaps: each record needs a sync
+    copied = running.task.poll() or ()
+    running.task.commit_records(copied, [BatchMetadata("A.t", 0, 0, -1, len(copied))])
+    assert len(running.producer.sent) == 10
+    running.producer.sent[0].end()
+    assert running.task.poll() is None
+    assert running.producer.syncs()[-1] == (0, 22, 11)
+
+
 def test_records_without_an_offset_are_not_synced() -> None:
     running = Running([record("t", 0, None, b"v")])
     (copied,) = running.task.poll() or ()

@@ -142,6 +142,14 @@ class MirrorCheckpointConfig(MirrorConnectorConfig):
         side = SOURCE if self.is_offset_syncs_topic_at_source else TARGET
         return self.consumer_config(side, f"{OFFSET_SYNCS_CLIENT_ROLE_PREFIX}{side}-consumer")
 
+    def opposite_offset_syncs_topic(self) -> tuple[str, Configs]:
+        """Return the offset syncs topic of the opposite flow, with the configs of its consumer: if this flow's topic is
+        at its source, so is that of the opposite flow, at this one's target."""
+        at_source = self.is_offset_syncs_topic_at_source
+        side, alias = (TARGET, self.source_cluster_alias) if at_source else (SOURCE, self.target_cluster_alias)
+        configs = self.consumer_config(side, f"{OFFSET_SYNCS_CLIENT_ROLE_PREFIX}{side}-consumer")
+        return self.replication_policy.offset_syncs_topic(alias), configs
+
     def group_filter(self) -> GroupFilter:
         """Create the group filter."""
         return self._configured("group.filter.class", GroupFilter)
