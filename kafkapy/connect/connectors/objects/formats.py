@@ -79,10 +79,12 @@ def make_format(name: str, config: Mapping[str, Any]) -> FileFormat:
     """
     match format_name(name):
         case "Avro":
-            from kafkapy.connect.connectors.objects.avro_format import AvroEncoder
+            from kafkapy.connect.connectors.objects.avro_format import AvroEncoder, avro_options
 
-            codec = config["avro.codec"]
-            return FileFormat(".avro", lambda spool, schema, path: AvroEncoder(spool, schema, codec, path), True)
+            options, codec = avro_options(config), config["avro.codec"]
+            return FileFormat(
+                ".avro", lambda spool, schema, path: AvroEncoder(spool, schema, options, codec, path), True
+            )
         case "Parquet":
             from kafkapy.connect.connectors.objects.parquet_format import ParquetEncoder
 

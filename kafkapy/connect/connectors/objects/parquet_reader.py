@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, BinaryIO, Final
 
-from kafkapy.connect.connectors.objects.avro_reader import connect_value
 from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.data.builder import SchemaBuilder
+from kafkapy.connect.data.keys import as_key
 from kafkapy.connect.data.logical import date_builder, decimal_builder, time_builder, timestamp_builder
+from kafkapy.connect.data.numbers import float32
+from kafkapy.connect.data.scalars import Instant
 from kafkapy.connect.data.schema import Schema, Type
+from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import DataException
 
 _ROWS: Final = 1000
@@ -27,7 +32,7 @@ def parquet_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     schema = builder.build()
     for batch in opened.iter_batches(_ROWS):
         for row in batch.to_pylist():
-            yield schema, connect_value(schema, row)
+            yield schema, _value(schema, row)
 
 
 def _schema(field: Any) -> Schema:
@@ -73,3 +78,25 @@ def _builder(name: str, kind: Any) -> SchemaBuilder:
             builder.field(kind.field(number).name, _schema(kind.field(number)))
         return builder
     raise DataException(f"The column {name} of type {kind} cannot be read.")
+
+
+def _value(schema: Schema, value: Any) -> Any:
+    """Return a value that pyarrow has read as Connect's."""
+    match schema.type:
+        case _ if value is None:
+            return None
+        case Type.STRUCT:
+            return Struct(schema, {field.name: _value(field.schema, value[field.name]) for field in schema.fields})
+        case Type.ARRAY:
+            return [_value(schema.value_schema or schema, each) for each in value]
+        case Type.MAP:
+            keys, values = schema.key_schema or schema, schema.value_schema or schema
+            return {as_key(_value(keys, key)): _value(values, each) for key, each in value}
+        case Type.FLOAT32:
+            return float32(value)
+    if isinstance(value, dt.date | dt.time):
+        return Instant.of(value)
+    if isinstance(value, Decimal):
+        scale = int((schema.parameters or {}).get("scale", 0))
+        return value if -int(value.as_tuple().exponent) == scale else value.quantize(Decimal(1).scaleb(-scale))
+    return value

@@ -38,7 +38,7 @@ def read_records(
     if name.endswith(".gz"):
         file = cast(BinaryIO, gzip.GzipFile(fileobj=file))
     if format == AVRO:
-        from kafkapy.connect.connectors.objects.avro_reader import avro_records
+        from kafkapy.connect.connectors.objects.avro_format import avro_records
 
         yield from avro_records(file)
     elif format == PARQUET:

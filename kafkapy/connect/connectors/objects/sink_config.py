@@ -65,6 +65,10 @@ _ROWS: Final[tuple[tuple[str, ConfigType, Any, Any, str], ...]] = (
         OneOf("null", "deflate", "bzip2", "snappy", "zstandard", "xz"),
         "Compression of Avro files.",
     ),
+    ("connect.meta.data", ConfigType.BOOLEAN, True, None, "Whether Avro's schemas have what only Connect's have."),
+    ("enhanced.avro.schema.support", ConfigType.BOOLEAN, True, None, "Whether Avro's enums and namespaces are kept."),
+    ("allow.optional.map.keys", ConfigType.BOOLEAN, False, None, "Whether optional text is a key of Avro's maps."),
+    ("scrub.invalid.names", ConfigType.BOOLEAN, False, None, "Whether characters that Avro does not allow become _."),
     (
         "parquet.codec",
         _STRING,

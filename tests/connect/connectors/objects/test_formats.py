@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import io
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.connect.connectors.objects.formats import format_name, make_format
 from kafkapy.connect.connectors.objects.sink_config import sink_config_def
 from kafkapy.connect.connectors.objects.spool import Spool
+from kafkapy.connect.converters.avro.avro_options import ENUM
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.logical import DATE_SCHEMA, TIME_SCHEMA, TIMESTAMP_SCHEMA, decimal_schema
 from kafkapy.connect.data.schema import (
@@ -109,6 +111,18 @@ def test_avro_files_have_all_types(codec: str) -> None:
     assert written("Avro", ROW, row(), row(), avro_codec=codec)[1] == data
 
 
+def test_avro_files_have_enums_and_blocks_of_64_kb() -> None:
+    color = SchemaBuilder(Type.STRING).parameter(ENUM, "a.Color").parameter(f"{ENUM}.RED", "RED").build()
+    schema = SchemaBuilder(Type.STRUCT).name("a.Car").field("color", color).build()
+    _, data = written("Avro", schema, *[Struct(schema, {"color": "RED"})] * 64_001)
+    opened = fastavro.block_reader(io.BytesIO(data))
+    assert json.loads(opened.metadata["avro.schema"])["fields"][0]["type"]["symbols"] == ["RED"]
+    assert [block.num_records for block in opened] == [64_000, 1]
+    plain = written("Avro", schema, Struct(schema, {"color": "RED"}), enhanced_avro_schema_support="false")[1]
+    assert list(fastavro.reader(io.BytesIO(plain))) == [{"color": "RED"}]
+    assert b"symbols" not in plain
+
+
 def test_parquet_files_have_all_types() -> None:
     extension, data = written("Parquet", ROW, *(row() for _ in range(5001)))
     table = pyarrow.parquet.read_table(io.BytesIO(data))
@@ -135,8 +149,10 @@ def test_what_a_format_cannot_have_is_said() -> None:
     with pytest.raises(DataException, match="structs with a schema"):
         written("Parquet", STRING_SCHEMA)
     bad = SchemaBuilder(Type.STRUCT).field("no name", INT32_SCHEMA).build()
-    with pytest.raises(DataException, match="cannot be written as Avro"):
+    with pytest.raises(DataException, match=r"cannot be written as Avro: .*set scrub\.invalid\.names=true"):
         written("Avro", bad)
+    _, data = written("Avro", bad, Struct(bad, {"no name": 1}), scrub_invalid_names="true")
+    assert list(fastavro.reader(io.BytesIO(data))) == [{"no_name": 1}]
 
 
 def test_class_names_are_formats() -> None:
