@@ -8,9 +8,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from kafkapy.common.java_hash_order import hash_map
 from kafkapy.connect.converters.json_schemas import node_type
 from kafkapy.connect.data.decimals import decimal_of
-from kafkapy.connect.data.hash_map import hash_map
 from kafkapy.connect.data.keys import as_key
 from kafkapy.connect.data.logical import date_from_days, decimal_from_bytes, time_from_ms, timestamp_from_ms
 from kafkapy.connect.data.numbers import byte_value, double_value, float32, int_value, long_value, short_value

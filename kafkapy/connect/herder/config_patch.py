@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.connect.data.hash_map import hash_map_copy
+from kafkapy.common.java_hash_order import hash_map_copy
 from kafkapy.connect.herder.infos import Config
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigException, Importance
+from kafkapy.common.java_hash_order import hash_map, hash_map_copy
 from kafkapy.common.java_text import java_trim
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import Described
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.conversions import instant_text, schema_type
-from kafkapy.connect.data.hash_map import hash_map, hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.logical import date_to_days, time_to_ms, timestamp_to_ms

@@ -7,11 +7,11 @@ from typing import Any
 
 from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.config_validators import OneOf
+from kafkapy.common.java_hash_order import hash_map_copy
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import NonEmptyList
 from kafkapy.connect.data.builder import SchemaBuilder
-from kafkapy.connect.data.hash_map import hash_map_copy
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import Struct

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.common.config_def import ConfigException, Importance
+from kafkapy.common.java_hash_order import hash_map_copy
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.builder import SchemaBuilder
-from kafkapy.connect.data.hash_map import hash_map_copy
 from kafkapy.connect.data.logical import TIMESTAMP_SCHEMA, timestamp_builder
 from kafkapy.connect.data.scalars import Instant, Int32, Int64
 from kafkapy.connect.data.schema import (

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkapy.common.config_def import Importance
 from kafkapy.common.config_validators import NonEmptyString
+from kafkapy.common.java_hash_order import hash_map, hash_map_copy
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import NonEmptyList
@@ -21,7 +22,6 @@ from kafkapy.connect.data.conversions import (
     convert_to_short,
 )
 from kafkapy.connect.data.decimals import parse_decimal
-from kafkapy.connect.data.hash_map import hash_map, hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.struct import Struct

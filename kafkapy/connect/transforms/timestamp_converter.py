@@ -9,11 +9,11 @@ from kafkapy.common.config_def import ConfigException, Importance
 from kafkapy.common.config_validators import OneOf
 from kafkapy.common.java_date_format import date_format, utc
 from kafkapy.common.java_date_parse import date_parser
+from kafkapy.common.java_hash_order import hash_map_copy
 from kafkapy.common.java_text import java_trim
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.decimals import wrap
-from kafkapy.connect.data.hash_map import hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.logical import DAY_MS, date_builder, time_builder, timestamp_builder
 from kafkapy.connect.data.scalars import Instant, Int64

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkapy.common.config_def import Importance
+from kafkapy.common.java_hash_order import hash_map, power_of_two
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import NonEmptyList
 from kafkapy.connect.data.builder import SchemaBuilder
-from kafkapy.connect.data.hash_map import hash_map, power_of_two
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import Struct

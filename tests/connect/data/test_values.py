@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.java_hash_order import hash_map
 from kafkapy.connect.data.conversions import convert_to_string, infer_schema
 from kafkapy.connect.data.decimals import decimal_of, decimal_text, parse_decimal
-from kafkapy.connect.data.hash_map import hash_map
 from kafkapy.connect.data.logical import DATE_SCHEMA, TIMESTAMP_SCHEMA, decimal_schema, decimal_to_bytes
 from kafkapy.connect.data.scalars import Instant, Int8, Int32
 from kafkapy.connect.data.schema import INT8_SCHEMA, STRING_SCHEMA, Schema, Type
