@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.config import ConfigDef
@@ -23,11 +23,11 @@ from kafkapy.connect.connectors.objects.partition_writer import PartitionWriter,
 from kafkapy.connect.connectors.objects.partitioners import DEFAULT, FIELD, partitioner_name
 from kafkapy.connect.connectors.objects.sink_config import sink_config_def, writer_settings
 from kafkapy.connect.connectors.objects.stores import ObjectStore
-from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
-from kafkapy.connect.sink import SinkConnector, SinkTask
+from kafkapy.connect.sink import SinkTask
 from kafkapy.structs import OffsetAndMetadata
 
 log = logging.getLogger("kafkapy.connect.connectors.objects")
@@ -108,7 +108,7 @@ class ObjectSinkTask(SinkTask):
         self.close(list(self._writers))
 
 
-class ObjectSinkConnector(SinkConnector):
+class ObjectSinkConnector(UniformSinkConnector):
     """Writes records to files below a URL of fsspec (`store.url`); the configs are in docs/connect_objects.md.
 
     Example:
@@ -119,36 +119,17 @@ class ObjectSinkConnector(SinkConnector):
     """
 
     java_class: ClassVar[str] = "kafkapy.connect.ObjectSinkConnector"
+    prefixes = (OPTIONS_PREFIX,)
     task: ClassVar[type[ObjectSinkTask]] = ObjectSinkTask
 
-    def version(self) -> str:
-        return VERSION
-
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        known = definitions.parse(config)
+    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
         settings = writer_settings(known)
         self.task.locations.location(known)
-        warn_of_unused(config, definitions, (OPTIONS_PREFIX,))
         if settings.is_wallclock and partitioner_name(known["partitioner.class"]) not in (DEFAULT, FIELD):
             log.warning("Folders by the time of day may get records twice after a failure; set timestamp.extractor")
-        self._config = dict(config)
-
-    def task_class(self) -> type[SinkTask]:
-        return self.task
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._config] * max_tasks
-
-    def stop(self) -> None:
-        pass
 
     def config(self) -> ConfigDef:
         return _definitions(self.task.locations)
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Every offset will do: they are the consumer group's only."""
-        return True
 
 
 def _definitions(locations: LocationConfigs) -> ConfigDef:

@@ -14,11 +14,11 @@ from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.redis.commands import COMMANDS, TYPES, Command, Commands
 from kafkapy.connect.connectors.redis.connections import connect, define_connection, is_cluster
-from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
-from kafkapy.connect.sink import SinkConnector, SinkTask
+from kafkapy.connect.sink import SinkTask
 
 log = logging.getLogger("kafkapy.connect.connectors.redis")
 
@@ -177,7 +177,7 @@ class RedisTypedSinkTask(RedisStringSinkTask):
         return _typed_definitions()
 
 
-class RedisStringSinkConnector(SinkConnector):
+class RedisStringSinkConnector(UniformSinkConnector):
     """Sets keys to the values of records, and deletes those of tombstones; the configs are in docs/connect_http.md.
 
     Example:
@@ -190,27 +190,11 @@ class RedisStringSinkConnector(SinkConnector):
     java_class: ClassVar[str] = "com.github.jcustenborder.kafka.connect.redis.RedisSinkConnector"
     task: ClassVar[type[RedisStringSinkTask]] = RedisStringSinkTask
 
-    def version(self) -> str:
-        return VERSION
-
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        known = definitions.parse(config)
+    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
         _commands(known)
         if is_cluster(known) and _is_transactional(known):
             wanted = "A cluster has no transactions over several keys."
             raise ConfigException.invalid("redis.multiexec", True, wanted)
-        warn_of_unused(config, definitions)
-        self._config = dict(config)
-
-    def task_class(self) -> type[SinkTask]:
-        return self.task
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._config] * max_tasks
-
-    def stop(self) -> None:
-        pass
 
     def config(self) -> ConfigDef:
         return self.task.definitions()

@@ -18,13 +18,13 @@ from kafkapy.common.config_validators import NonEmptyString, OneOf, Range
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.converters.json_writer import JsonDataWriter
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.errors import ConnectException, DataException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
-from kafkapy.connect.sink import SinkConnector, SinkTask
+from kafkapy.connect.sink import SinkTask
 from kafkapy.structs import OffsetAndMetadata
 
 log = logging.getLogger("kafkapy.connect.connectors.rotated")
@@ -45,44 +45,6 @@ def _definitions() -> ConfigDef:
     for name, kind, default, validator, doc in _ROWS:
         definitions.define(name, kind, default, validator=validator, doc=doc)
     return definitions
-
-
-class FileRotatingSinkConnector(SinkConnector):
-    """Writes lines to files of a folder; a file appears when it is complete. See docs/connect_http.md.
-
-    Example:
-        >>> FileRotatingSinkConnector().config()["rotate.interval.ms"].default
-        60000
-    """
-
-    java_class = "kafkapy.connect.FileRotatingSinkConnector"
-
-    def version(self) -> str:
-        return VERSION
-
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        directory = definitions.parse(config)["directory"]
-        if not os.path.isabs(directory):
-            raise ConfigException.invalid("directory", directory, "Expected an absolute path.")
-        warn_of_unused(config, definitions)
-        self._config = dict(config)
-
-    def task_class(self) -> type[SinkTask]:
-        return FileRotatingSinkTask
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._config] * max_tasks
-
-    def stop(self) -> None:
-        pass
-
-    def config(self) -> ConfigDef:
-        return _definitions()
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Every offset will do, but records of files that are in the folder are not written again."""
-        return True
 
 
 class _PartitionFile:
@@ -249,3 +211,25 @@ class FileRotatingSinkTask(SinkTask):
 
     def stop(self) -> None:
         self.close(list(self._files))
+
+
+class FileRotatingSinkConnector(UniformSinkConnector):
+    """Writes lines to files of a folder; a file appears when it is complete. See docs/connect_http.md.
+
+    Records of files that are in the folder are not written again, even if the group's offsets were changed.
+
+    Example:
+        >>> FileRotatingSinkConnector().config()["rotate.interval.ms"].default
+        60000
+    """
+
+    java_class = "kafkapy.connect.FileRotatingSinkConnector"
+    task = FileRotatingSinkTask
+
+    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        directory = known["directory"]
+        if not os.path.isabs(directory):
+            raise ConfigException.invalid("directory", directory, "Expected an absolute path.")
+
+    def config(self) -> ConfigDef:
+        return _definitions()

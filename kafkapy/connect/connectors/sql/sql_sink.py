@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.sql.record_layout import RecordLayout, RowChange
 from kafkapy.connect.connectors.sql.sink_config import SINK_CONFIG_DEF, parse_sink_config
-from kafkapy.connect.connectors.unused_configs import warn_of_unused
+from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
-from kafkapy.connect.sink import SinkConnector, SinkTask
+from kafkapy.connect.sink import SinkTask
 
 if TYPE_CHECKING:
     from kafkapy.connect.connectors.sql.database import Database
@@ -141,7 +140,7 @@ class JdbcSinkTask(SinkTask):
             self._database.disconnect()
 
 
-class JdbcSinkConnector(SinkConnector):
+class JdbcSinkConnector(UniformSinkConnector):
     """Writes records to tables; the configs are those of Confluent's connector (docs/connect_sql.md).
 
     Example:
@@ -152,27 +151,10 @@ class JdbcSinkConnector(SinkConnector):
     """
 
     java_class: ClassVar[str] = "io.confluent.connect.jdbc.JdbcSinkConnector"
+    task = JdbcSinkTask
 
-    def version(self) -> str:
-        return VERSION
-
-    def start(self, config: Mapping[str, str]) -> None:
+    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
         parse_sink_config(config)
-        warn_of_unused(config, self.config())
-        self._config = dict(config)
-
-    def task_class(self) -> type[SinkTask]:
-        return JdbcSinkTask
-
-    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        return [self._config] * max_tasks
-
-    def stop(self) -> None:
-        pass
 
     def config(self) -> ConfigDef:
         return SINK_CONFIG_DEF
-
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Every offset will do: they are the consumer group's only."""
-        return True
