@@ -119,7 +119,7 @@ def test_schemas_of_others_become_connects() -> None:
         "required": ["name"],
         "definitions": {"address": {"type": "object", "properties": {"city": {"type": "string"}}}},
     }
-    found = _to_connect(document, optional_unless_required=True)
+    found = _to_connect(document, use_optional_for_nonrequired=True)
     by_name = {field.name: field.schema for field in found.fields}
     assert not by_name["name"].optional and by_name["age"] == Schema(Type.INT64, True)
     assert [field.name for field in by_name["home"].fields] == ["city"]
@@ -130,7 +130,7 @@ def test_schemas_of_others_become_connects() -> None:
     read = data.value(found, {"name": "A", "either": 5})
     assert read["either"]["io.confluent.connect.json.OneOf.field.1"] == 5
     assert data.node(found, read)["either"] == 5
-    general = _to_connect(document, general_sums=True).field("either")
+    general = _to_connect(document, generalized_sum_type_support=True).field("either")
     assert general is not None and general.schema.fields[0].name == "connect_union_field_0"
 
 
@@ -140,7 +140,7 @@ def test_all_of_is_one_struct() -> None:
         "definitions": {"base": base},
         "allOf": [{"$ref": "#/definitions/base"}, {"properties": {"b": {"type": "boolean"}}}],
     }
-    found = _to_connect(document, optional_unless_required=True)
+    found = _to_connect(document, use_optional_for_nonrequired=True)
     assert [(field.name, field.schema.optional) for field in found.fields] == [("a", False), ("b", True)]
 
 
@@ -175,11 +175,11 @@ def test_random_data_come_back(data: st.DataObject) -> None:
 
 
 def test_decimals_are_numbers_if_wanted() -> None:
-    options = JsonOptions(numeric_decimals=True)
+    options = JsonOptions(decimal_format="NUMERIC")
     data, schema = JsonData(options), decimal_schema(2)
     assert json_text(data.node(schema, Decimal("1.50"))) == "1.50"
     assert str(data.value(schema, read_json(b"1.50"))) == "1.50"
-    assert _node(schema, numeric_decimals=True)["type"] == "number"
+    assert _node(schema, decimal_format="NUMERIC")["type"] == "number"
 
 
 def test_values_go_through_the_registry(server: RegistryServer) -> None:

@@ -23,7 +23,8 @@ def ends_file(rule: str, of_file: Schema | None, of_record: Schema | None) -> bo
         SchemaProjectorException: One of two schemas has no version, or another name, and the rule is not NONE.
 
     Example:
-        >>> ends_file("NONE", Schema(Type.INT8), Schema(Type.INT16))
+        >>> from kafkapy.connect.data.schema import INT8_SCHEMA, INT16_SCHEMA
+        >>> ends_file("NONE", INT8_SCHEMA, INT16_SCHEMA)
         True
     """
     if of_file is of_record or of_file == of_record:

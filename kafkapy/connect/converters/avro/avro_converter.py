@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkapy.common.wire_enums import ConfigType
-from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.converters.avro.avro_anything import ANYTHING, ANYTHING_TYPE
 from kafkapy.connect.converters.avro.avro_encoding import AvroInput
 from kafkapy.connect.converters.avro.avro_from_connect import AvroSchemaMaker
@@ -15,7 +14,7 @@ from kafkapy.connect.converters.avro.avro_reader import reader
 from kafkapy.connect.converters.avro.avro_to_connect import ConnectSchemas
 from kafkapy.connect.converters.avro.avro_type import AvroTypeNode, avro_text, avro_type
 from kafkapy.connect.converters.avro.avro_writer import AvroWriters
-from kafkapy.connect.converters.registry.registry_configs import Row, registry_config_def
+from kafkapy.connect.converters.registry.registry_configs import Row
 from kafkapy.connect.converters.registry.registry_converter import Read, RegistryConverter, Target, Write
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import SchemaAndValue
@@ -63,9 +62,7 @@ class AvroConverter(RegistryConverter):
 
     java_class = "io.confluent.connect.avro.AvroConverter"
     format_name, registry_type = "Avro", AVRO
-
-    def config(self) -> ConfigDef:
-        return registry_config_def(_ROWS)
+    rows = _ROWS
 
     def set_options(self, parsed: Mapping[str, Any]) -> None:
         self._options = AvroOptions.of(parsed)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote_plus
 
+from kafkapy.connect.converters.registry.format_options import FormatOptions
 from kafkapy.connect.data.schema import Schema, Type
 
 NAMESPACE: Final = "io.confluent.connect.avro"
@@ -44,7 +44,7 @@ _AVRO_KINDS: Final = {
 
 
 @dataclass(frozen=True)
-class AvroOptions:
+class AvroOptions(FormatOptions):
     """Settings of the mapping; the names are those of the converter, with `_` for `.`."""
 
     connect_meta_data: bool = True
@@ -55,11 +55,6 @@ class AvroOptions:
     allow_optional_map_keys: bool = False
     flatten_singleton_unions: bool = True
     ignore_default_for_nullables: bool = False
-
-    @classmethod
-    def of(cls, parsed: Mapping[str, Any]) -> AvroOptions:
-        """Return the options of a converter's parsed settings."""
-        return cls(**{name: parsed[name.replace("_", ".")] for name in cls.__dataclass_fields__})
 
     @property
     def enum_parameter(self) -> str:

@@ -85,7 +85,7 @@ class JsonData:
     def _null(self, schema: Schema | None) -> Any:
         if schema is None:
             return None
-        if schema.default is not None and not self._options.ignore_defaults:
+        if schema.default is not None and not self._options.ignore_default_for_nullables:
             return self.node(schema, schema.default)
         return None if schema.optional else ABSENT
 
@@ -103,7 +103,7 @@ class JsonData:
     def _struct_node(self, schema: Schema | None, value: Struct) -> Any:
         if schema is None or value.schema != schema:
             raise DataException("Mismatching schema.")
-        get = value.get_without_default if self._options.ignore_defaults else value.get
+        get = value.get_without_default if self._options.ignore_default_for_nullables else value.get
         if is_one_of(schema):
             for field in schema.fields:
                 found = get(field.name)

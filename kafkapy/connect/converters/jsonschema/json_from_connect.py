@@ -97,7 +97,7 @@ class JsonSchemaMaker:
             return {"oneOf": [_NULL, self.convert(required(schema))]}
         properties = {field.name: self.convert(field.schema, field.index) for field in schema.fields}
         made: dict[str, Any] = {"type": "object", "properties": properties}
-        if not self._options.additional_properties:
+        if not self._options.object_additional_properties:
             made["additionalProperties"] = False
         return made
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from kafkapy.connect.converters.registry.format_options import FormatOptions
 from kafkapy.connect.data.schema import Schema, Type
 
 NAMESPACE: Final = "io.confluent.connect.json"
@@ -17,31 +17,23 @@ NULL_SYMBOL: Final = "<NULL>"
 
 
 @dataclass(frozen=True)
-class JsonOptions:
-    """Settings of the mapping."""
+class JsonOptions(FormatOptions):
+    """Settings of the mapping; the names are those of the converter, with `_` for `.`."""
 
-    numeric_decimals: bool = False
-    additional_properties: bool = True
-    optional_unless_required: bool = False
-    general_sums: bool = False
+    decimal_format: str = "BASE64"
+    object_additional_properties: bool = True
+    use_optional_for_nonrequired: bool = False
+    generalized_sum_type_support: bool = False
     flatten_singleton_unions: bool = True
-    ignore_defaults: bool = False
+    ignore_default_for_nullables: bool = False
 
-    @classmethod
-    def of(cls, parsed: Mapping[str, Any]) -> JsonOptions:
-        """Return the options of a converter's parsed settings."""
-        return cls(
-            parsed["decimal.format"].upper() == "NUMERIC",
-            parsed["object.additional.properties"],
-            parsed["use.optional.for.nonrequired"],
-            parsed["generalized.sum.type.support"],
-            parsed["flatten.singleton.unions"],
-            parsed["ignore.default.for.nullables"],
-        )
+    @property
+    def numeric_decimals(self) -> bool:
+        return self.decimal_format.upper() == "NUMERIC"
 
     @property
     def enum_parameter(self) -> str:
-        return GENERAL_ENUM if self.general_sums else ENUM
+        return GENERAL_ENUM if self.generalized_sum_type_support else ENUM
 
 
 def is_one_of(schema: Schema) -> bool:

@@ -16,7 +16,7 @@ from kafkapy.connect.converters.jsonschema.json_data import ABSENT, JsonData
 from kafkapy.connect.converters.jsonschema.json_from_connect import JsonSchemaMaker
 from kafkapy.connect.converters.jsonschema.json_options import JsonOptions
 from kafkapy.connect.converters.jsonschema.json_to_connect import JsonSchemaReader
-from kafkapy.connect.converters.registry.registry_configs import Row, registry_config_def
+from kafkapy.connect.converters.registry.registry_configs import Row
 from kafkapy.connect.converters.registry.registry_converter import Read, RegistryConverter, Target, Write
 from kafkapy.connect.data.decimals import decimal_text
 from kafkapy.connect.data.scalars import Float32
@@ -52,9 +52,11 @@ class JsonSchemaConverter(RegistryConverter):
 
     java_class = "io.confluent.connect.json.JsonSchemaConverter"
     format_name, registry_type = "Json", JSON
+    rows = _ROWS
 
     def config(self) -> ConfigDef:
-        return registry_config_def(_ROWS).define(
+        definitions = super().config()
+        return definitions.define(
             "decimal.format",
             default="BASE64",
             validator=OneOf("NUMERIC", "BASE64", case_insensitive=True),

@@ -118,12 +118,12 @@ class JsonSchemaReader:
         if len(others) == 1 and len(members) == 1 and self._options.flatten_singleton_unions:
             return self._schema(others[0], document, optional, version)
         builder, name = SchemaBuilder(Type.STRUCT), ONE_OF
-        if self._options.general_sums:
+        if self._options.generalized_sum_type_support:
             name = f"connect_union_{self._unions}"
             self._unions += 1
             builder.parameter(GENERAL_UNION, name)
         builder.name(name)
-        prefix = "connect_union_field_" if self._options.general_sums else f"{ONE_OF}.field."
+        prefix = "connect_union_field_" if self._options.generalized_sum_type_support else f"{ONE_OF}.field."
         for index, member in enumerate(others):
             builder.field(f"{prefix}{index}", self._schema(member, document, True))
         is_optional = optional or len(others) < len(members)
@@ -137,7 +137,7 @@ class JsonSchemaReader:
         if properties:
             builder = SchemaBuilder(Type.STRUCT)
             for name, (each, where) in properties.items():
-                is_optional = self._options.optional_unless_required and name not in needed
+                is_optional = self._options.use_optional_for_nonrequired and name not in needed
                 builder.field(name, self._schema(each, where, is_optional))
             return self._described(builder, node, optional, version)
         for each in node["allOf"]:
@@ -185,7 +185,7 @@ class JsonSchemaReader:
         builder.parameter(name, "")
         for index, value in enumerate(values):
             symbol = NULL_SYMBOL if value is None else str(value)
-            builder.parameter(f"{name}.{symbol}", str(index) if self._options.general_sums else symbol)
+            builder.parameter(f"{name}.{symbol}", str(index) if self._options.generalized_sum_type_support else symbol)
         return builder
 
     def _array(self, node: dict[str, Any], document: Any) -> SchemaBuilder:
@@ -202,7 +202,7 @@ class JsonSchemaReader:
             return SchemaBuilder.map(STRING_SCHEMA, self._schema(node.get("additionalProperties"), document))
         builder, needed = SchemaBuilder(Type.STRUCT), set(node.get("required", ()))
         for name, each in _in_order(node.get("properties", {})):
-            is_optional = self._options.optional_unless_required and name not in needed
+            is_optional = self._options.use_optional_for_nonrequired and name not in needed
             builder.field(name, self._schema(each, document, is_optional))
         return builder
 

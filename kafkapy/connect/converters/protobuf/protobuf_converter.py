@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkapy.common.wire_enums import ConfigType
-from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.converters.protobuf.protobuf_options import WRAPPER_FILE, WRAPPERS, ProtobufOptions
-from kafkapy.connect.converters.registry.registry_configs import Row, registry_config_def
+from kafkapy.connect.converters.registry.registry_configs import Row
 from kafkapy.connect.converters.registry.registry_converter import Read, RegistryConverter, Target, Write
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import SchemaAndValue
@@ -57,9 +56,7 @@ class ProtobufConverter(RegistryConverter):
 
     java_class = "io.confluent.connect.protobuf.ProtobufConverter"
     format_name, registry_type = "Protobuf", PROTOBUF
-
-    def config(self) -> ConfigDef:
-        return registry_config_def(_ROWS)
+    rows = _ROWS
 
     def set_options(self, parsed: Mapping[str, Any]) -> None:
         self._options = ProtobufOptions.of(parsed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kafkapy.connect.converters.avro.avro_options import scrubbed
+from kafkapy.connect.converters.registry.format_options import FormatOptions
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP
 
@@ -54,7 +54,7 @@ WRAPPED: Final = {
 
 
 @dataclass(frozen=True)
-class ProtobufOptions:
+class ProtobufOptions(FormatOptions):
     """Settings of the mapping; the names are those of the converter, with `_` for `.`."""
 
     enhanced_protobuf_schema_support: bool = False
@@ -69,11 +69,6 @@ class ProtobufOptions:
     generate_index_for_unions: bool = True
     flatten_unions: bool = False
     ignore_default_for_nullables: bool = False
-
-    @classmethod
-    def of(cls, parsed: Mapping[str, Any]) -> ProtobufOptions:
-        """Return the options of a converter's parsed settings."""
-        return cls(**{name: parsed[name.replace("_", ".")] for name in cls.__dataclass_fields__})
 
     @property
     def enum_parameter(self) -> str:

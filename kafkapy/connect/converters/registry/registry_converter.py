@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.converters.converter import Converter, parse_converter_configs
-from kafkapy.connect.converters.registry.registry_configs import registry_client, subject_strategy, warn_of_unknown
+from kafkapy.connect.converters.registry.registry_configs import (
+    Row,
+    registry_client,
+    registry_config_def,
+    subject_strategy,
+    warn_of_unknown,
+)
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import NULL, SchemaAndValue
 from kafkapy.connect.data.schema_cache import SchemaCache
@@ -45,6 +52,8 @@ class RegistryConverter(Converter):
     """For messages."""
     registry_type: str
     """The registry's name of the format."""
+    rows: ClassVar[tuple[Row, ...]] = ()
+    """Settings that only the format has."""
 
     def __init__(self, registry: SchemaRegistryClient | None = None) -> None:
         """
@@ -52,6 +61,9 @@ class RegistryConverter(Converter):
             registry: The client. Default: it is made of the settings.
         """
         self._given = registry
+
+    def config(self) -> ConfigDef:
+        return registry_config_def(self.rows)
 
     def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:
         definitions = self.config()
