@@ -28,6 +28,7 @@ from kafkapy.connect.herder.sink_checks import check_sink
 from kafkapy.connect.herder.status_reports import ConnectorReports, TaskReports
 from kafkapy.connect.herder.worker_seam import HerderWorker
 from kafkapy.connect.storage import (
+    ClusterConfigState,
     ConfigBackingStore,
     ConnectorTaskId,
     RestartRequest,
@@ -89,6 +90,10 @@ class AbstractHerder(ABC):
         """Return the current stage of the herder's thread."""
 
     @abstractmethod
+    def connector_info(self, connector: str, callback: Callback) -> None:
+        """Tell the callback the `ConnectorInfo`."""
+
+    @abstractmethod
     def restart_connector(self, connector: str, callback: Callback, delay_ms: int = 0) -> Any:
         """Restart a connector without its tasks; `callback` gets the error."""
 
@@ -137,6 +142,10 @@ class AbstractHerder(ABC):
         if config is None:
             return None
         return ConnectorInfo(connector, config, state.tasks(connector), self.connector_type(config))
+
+    def connector_config(self, connector: str, callback: Callback) -> None:
+        """Tell the callback the config."""
+        self.connector_info(connector, lambda error, info: callback(error, None if info is None else info.config))
 
     def connector_type(self, config: Config | None) -> str:
         """Return source, sink, or unknown if the class cannot be found."""
@@ -245,6 +254,13 @@ class AbstractHerder(ABC):
 
     def reset_connector_offsets(self, connector: str, callback: Callback) -> None:
         self._modify_offsets(connector, None, callback)
+
+    def _require_stopped(self, state: ClusterConfigState, connector: str) -> None:
+        if state.target_state(connector) is not TargetState.STOPPED or state.task_count(connector) != 0:
+            raise BadRequestException(
+                "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the "
+                f"specified connector by issuing a 'PUT' request to the '/connectors/{connector}/stop' endpoint"
+            )
 
     # -- validation
 

@@ -38,20 +38,51 @@ def is_known(algorithm: str) -> bool:
     return algorithm.lower() in _DIGESTS
 
 
-def new_key(algorithm: str, size_bits: int | None, now_ms: int) -> SessionKey:
-    """Create a key.
+def _key_bytes(algorithm: str, size_bits: int | None) -> int:
+    return _KEY_SIZES[algorithm.lower()] if size_bits is None else (size_bits + 7) // 8
+
+
+class SessionKeyRotation:
+    """The workers' key, and when the leader replaces it. The caller holds the herder's lock.
+
+    Invariant: `expires_ms` is None while a new key is written, and if keys are valid without end.
 
     Args:
-        algorithm: For example HmacSHA256.
-        size_bits: Its size; None: that of the algorithm.
-        now_ms: The time, in ms.
+        algorithm: Of new keys, for example HmacSHA256.
+        size_bits: Their size; None: that of the algorithm.
+        ttl_ms: How long a key is valid; 0: without end.
+
+    Example:
+        >>> keys = SessionKeyRotation("HmacSHA256", None, 1000)
+        >>> keys.is_due(0)
+        True
+        >>> keys.replace_by(keys.new_key(0))
+        >>> keys.is_due(999), keys.is_due(1000)
+        (False, True)
     """
-    size = _KEY_SIZES[algorithm.lower()] if size_bits is None else (size_bits + 7) // 8
-    return SessionKey(secrets.token_bytes(size), algorithm, now_ms)
 
+    def __init__(self, algorithm: str, size_bits: int | None, ttl_ms: int) -> None:
+        self._algorithm, self._size_bits, self._ttl_ms = algorithm, size_bits, ttl_ms
+        self.current: SessionKey | None = None
+        self.expires_ms: int | None = None
 
-def key_bytes(algorithm: str, size_bits: int | None) -> int:
-    return _KEY_SIZES[algorithm.lower()] if size_bits is None else (size_bits + 7) // 8
+    def replace_by(self, key: SessionKey) -> None:
+        """Use a key that was read from the configs topic."""
+        self.current = key
+        if self._ttl_ms > 0:
+            self.expires_ms = key.creation_timestamp + self._ttl_ms
+
+    def is_due(self, now_ms: int) -> bool:
+        """Return whether there is no key yet, or it has expired, or is not as the worker's configs want it."""
+        key = self.current
+        if key is None or (self.expires_ms is not None and self.expires_ms <= now_ms):
+            return True
+        return key.algorithm != self._algorithm or len(key.key) != _key_bytes(self._algorithm, self._size_bits)
+
+    def new_key(self, now_ms: int) -> SessionKey:
+        """Return the next key, which is to be written to the configs topic."""
+        self.expires_ms = None
+        return SessionKey(secrets.token_bytes(_key_bytes(self._algorithm, self._size_bits)), self._algorithm, now_ms)
 
 
 def signature_headers(key: bytes, algorithm: str, body: bytes) -> dict[str, str]:

@@ -11,7 +11,6 @@ from weakref import WeakValueDictionary
 
 from kafkapy.connect.errors import (
     AlreadyExistsException,
-    BadRequestException,
     ConnectException,
     ConnectorBusyException,
     NotFoundException,
@@ -133,9 +132,6 @@ class StandaloneHerder(AbstractHerder):
             callback(NotFoundException(f"Connector {connector} not found"), None)
         else:
             callback(None, info)
-
-    def connector_config(self, connector: str, callback: Callback) -> None:
-        self.connector_info(connector, lambda error, info: callback(error, None if info is None else info.config))
 
     def tasks_config(self, connector: str, callback: Callback) -> None:
         """Task -> its config. As in Kafka, a connector without tasks counts as unknown."""
@@ -375,11 +371,7 @@ class StandaloneHerder(AbstractHerder):
         def modify() -> None:
             self._require(connector)
             state = self.config_state
-            if state.target_state(connector) is not TargetState.STOPPED or state.task_count(connector) != 0:
-                raise BadRequestException(
-                    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the "
-                    f"specified connector by issuing a 'PUT' request to the '/connectors/{connector}/stop' endpoint"
-                )
+            self._require_stopped(state, connector)
             self.worker.modify_connector_offsets(connector, state.connector_config(connector) or {}, offsets, callback)
 
         self._submit(connector, modify, callback)
