@@ -16,8 +16,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Final
+from uuid import uuid4
 
-_NAME: Final = "connector-under-test"
 _POLL_S: Final = 0.05
 _STRINGS: Final = "org.apache.kafka.connect.storage.StringConverter"
 
@@ -92,6 +92,8 @@ class Delivered:
 
 class ConnectorTest:
     """Runs one connector in a worker, a process of its own, until its work is done.
+
+    Each run begins anew: unless the config has a `name`, the connector gets one of its own, and with it a consumer group.
 
     Invariant: no worker outlives the method that has started it, or the process of the test.
 
@@ -169,7 +171,8 @@ class ConnectorTest:
     def _run(self, config: Mapping[str, str], is_done: Callable[[], bool], kills: Iterable[Kill]) -> None:
         with tempfile.TemporaryDirectory(prefix="connector-test-") as folder:
             properties = {**self._properties, "offset.storage.file.filename": str(Path(folder, "offsets"))}
-            orders = {"worker": properties, "name": _NAME, "connector": {"name": _NAME, **config}}
+            name = config.get("name") or f"connector-under-test-{uuid4().hex[:8]}"
+            orders = {"worker": properties, "name": name, "connector": {**config, "name": name}}
             for kill in kills:
                 with _WorkerProcess({**orders, "kill": asdict(kill)}, Path(folder)) as worker:
                     worker.await_kill(kill, self._timeout_s)
