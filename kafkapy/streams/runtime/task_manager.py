@@ -3,79 +3,41 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaTimeoutError, RebalanceInProgressError
-from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
+from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import ProcessorStateException, TaskCorruptedException, TaskMigratedException
+from kafkapy.streams.errors import TaskCorruptedException
 from kafkapy.streams.metrics.sensors import StreamsMetric
 from kafkapy.streams.metrics.sensors import now_ms as monotonic_ms
 from kafkapy.streams.metrics.thread_metrics import ThreadMetrics
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader
-from kafkapy.streams.runtime.commit_metadata import CommitMetadata, decode_commit_metadata
+from kafkapy.streams.runtime.commit_metadata import decode_commit_metadata
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
+from kafkapy.streams.runtime.task_checkpoints import TaskCheckpoints, changelog_partitions
+from kafkapy.streams.runtime.task_commits import MainConsumer, TaskCommits
+from kafkapy.streams.runtime.thread_tasks import ThreadTasks
 from kafkapy.streams.state.thread_cache import ThreadCache
 from kafkapy.streams.task.stream_task import StreamTask
-from kafkapy.structs import OffsetAndMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger("kafkapy.streams")
 
-_CHECKPOINT_AFTER_RECORDS: Final = 10_000
-"""Minimum number of changelog records between two checkpoints of a task (Kafka's
-`OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT`)."""
-
 MakeTask = Callable[[TaskId, Collection[TopicPartition]], StreamTask]
 
 
-class MainConsumer(Protocol):
-    """The part of the thread's consumer that tasks use."""
-
-    def pause(self, *partitions: TopicPartition) -> None: ...
-
-    def resume(self, *partitions: TopicPartition) -> None: ...
-
-    def committed(self, partition: TopicPartition, metadata: bool) -> Any: ...
-
-    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None: ...
-
-    def group_metadata(self) -> Any: ...
-
-
-class QueriedTask(NamedTuple):
-    """The part of a task that queries use.
-
-    Attributes:
-        partition: Its number.
-        store: The queried store, with its serdes.
-        is_active: False: a standby replica.
-        is_running: Whether its stores are complete.
-        position: The offsets of its last processed records, by (topic, partition); unknown for a standby replica.
-    """
-
-    partition: int
-    store: Any
-    is_active: bool
-    is_running: bool
-    position: Mapping[tuple[str, int], int]
-
-
-class TaskManager:
+class TaskManager(ThreadTasks):
     """A thread's tasks.
 
-    Invariants: a task in `tasks` or `copies` has its directory locked and its stores open, and its changelogs are registered with
-    the reader. Tasks in `_restoring` and `_suspended` are also in `tasks`, and process nothing: the former, with
-    paused partitions, until their stores are complete; the latter, whose partitions were revoked, until the next
-    assignment. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has locked.
+    Invariants: `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has locked. The
+    partitions of a task that is restored are paused; those in `_paused` are paused, because they have many records queued.
 
     Args:
         config: The application's configuration.
@@ -98,101 +60,28 @@ class TaskManager:
         cache: ThreadCache | None = None,
         metrics: ThreadMetrics | None = None,
     ) -> None:
+        super().__init__(directory, reader)
         self.cache = ThreadCache(0) if cache is None else cache
         self.metrics = metrics or ThreadMetrics("", config.metrics_recording_level)
-        self.tasks: dict[TaskId, StreamTask] = {}
-        self.copies: dict[TaskId, StreamTask] = {}
-        """Standby replicas: their stores are updated from the changelogs, their processors are unused."""
         self.is_paused = False
         """Whether processing and the updates of standby replicas are paused (KIP-834); other threads may set it."""
         self.is_rebalancing = False
         """Whether the thread is joining and has no assignment yet, so that the group may refuse commits."""
         self.consumer: MainConsumer
-        self.lock = threading.RLock()
-        """Held by the thread while it changes tasks or their stores, and by others while they read stores."""
         self._config = config
-        self._directory = directory
         self._make_task = make_task
-        self._reader = reader
         self._producer = producer
-        self._restoring: set[TaskId] = set()
+        self._checkpoints = TaskCheckpoints(directory, reader, producer)
+        self._commits = TaskCommits(config, producer)
         self._committed: dict[TaskId, dict[TopicPartition, Any]] = {}
         """The group's committed offsets of tasks in `_restoring`, after their lookup."""
-        self._suspended: set[TaskId] = set()
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
         self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
-        self._commit_deadline: float | None = None
-        """The deadline for retrying commits that time out (ms, monotonic); None: the last one succeeded."""
-        self._checkpointed: dict[TaskId, int] = {}
-        """The sum of the offsets of each task's last checkpoint."""
         self._partitions: dict[TaskId, list[TopicPartition]] = {}
         self._task_of: dict[TopicPartition, StreamTask] = {}
         self._paused: set[TopicPartition] = set()
 
     # --- assignment -------------------------------------------------------------------------------------------------------
-
-    def offset_sums(self) -> dict[TaskId, int]:
-        """Return the offset sums of stores: of running and restoring tasks, of standby replicas, and of tasks on disk
-        that no thread of this process has. Thread-safe."""
-        sums: dict[TaskId, int] = {}
-        for id in self._directory.stored_tasks():
-            if not self._directory.is_locked(id):
-                try:
-                    offsets = self._directory.read_checkpoint(id)
-                except ProcessorStateException:
-                    continue  # malformed: the task would be restored from the start
-                if offsets:
-                    sums[id] = sum(offset + 1 for offset in offsets.values() if offset >= 0)
-        for id, task in [*self.copies.items(), *self.tasks.items()]:
-            if not task.topology.changelogs:
-                continue
-            if id in self._restoring or id in self.copies:
-                positions = [self._reader.position(one) for one in self._changelog_partitions(id, task)]
-                sums[id] = sum(position + 1 for position in positions if position is not None)
-            else:
-                sums[id] = LATEST_OFFSET
-        return sums
-
-    def store_positions(self) -> dict[tuple[str, TopicPartition], int | None]:
-        """Return the offset of the next changelog record of each store; None: its task is running, so it is complete.
-        Thread-safe."""
-        positions: dict[tuple[str, TopicPartition], int | None] = {}
-        for id, task in [*self.copies.items(), *self.tasks.items()]:
-            behind = id in self._restoring or id in self.copies
-            for store, topic in task.topology.changelogs.items():
-                partition = TopicPartition(topic, id.partition)
-                position = self._reader.position(partition)
-                positions[store, partition] = None if not behind else 0 if position is None else position + 1
-        return positions
-
-    def stores(self, name: str, partition: int | None, *, with_copies: bool) -> list[Any]:
-        """Return the stores of this name of running tasks; the caller holds `lock`.
-
-        Args:
-            name: Name of the store.
-            partition: Partition of the task; None: any.
-            with_copies: Whether to include stores of restoring tasks and standby replicas.
-        """
-        tasks = dict(self.tasks) | (self.copies if with_copies else {})
-        return [
-            task.topology.stores[name]
-            for id, task in sorted(tasks.items())
-            if name in task.topology.stores
-            and (partition is None or id.partition == partition)
-            and (with_copies or (id not in self._restoring and id not in self._suspended))
-        ]
-
-    def queried_tasks(self, store: str) -> list[QueriedTask]:
-        """Return the tasks and standby replicas that have a store of this name, tasks first; the caller holds
-        `lock`."""
-        found = []
-        for id, task in [*sorted(self.tasks.items()), *sorted(self.copies.items())]:
-            if store in task.topology.stores:
-                is_active = id in self.tasks
-                runs = is_active and id not in self._restoring and id not in self._suspended
-                position = task.position() if is_active else {}
-                found.append(QueriedTask(id.partition, task.topology.stores[store], is_active, runs, position))
-        return found
 
     def handle_assignment(
         self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]
@@ -281,7 +170,7 @@ class TaskManager:
             self._directory.wipe(id)
         task.initialize_stores()
         self.copies[id] = task
-        self._register(id, task, offsets, is_copy=True)
+        self._checkpoints.register(id, task, offsets, is_copy=True)
         self.metrics.task_created()
         log.info("Standby task %s is made", id)
 
@@ -291,23 +180,15 @@ class TaskManager:
         self.tasks[id] = task
         self._partitions[id] = partitions
         self._task_of.update(dict.fromkeys(partitions, task))
-        self._register(id, task, offsets, is_copy=False)
+        self._checkpoints.register(id, task, offsets, is_copy=False)
         self._restoring.add(id)
         self._pause(*partitions)
-
-    def _register(self, id: TaskId, task: StreamTask, offsets: Mapping[TopicPartition, int], *, is_copy: bool) -> None:
-        sources = set(task.topology.source_topics)
-        for store, topic in task.topology.changelogs.items():
-            partition = TopicPartition(topic, id.partition)
-            self._reader.register(
-                partition, task.state, store, offsets.get(partition), is_copy=is_copy, is_source=topic in sources
-            )
 
     def _promote(self, id: TaskId, partitions: list[TopicPartition]) -> None:
         """Convert a standby replica to the active task, whose stores are restored to the end of their changelogs."""
         task = self.copies.pop(id)
-        offsets = self._offsets(id, task)
-        self._unregister(id, task)
+        offsets = self._checkpoints.offsets(id, task)
+        self._checkpoints.unregister(id, task)
         if self._config.exactly_once:
             self._directory.delete_checkpoint(id)
         self._activate(id, task, partitions, offsets)
@@ -321,11 +202,11 @@ class TaskManager:
         task = self._forget(id)
         for store in task.topology.stores.values():
             store.clear_cache()  # what it holds is written, and the stores below will change
-        self._checkpoint(id, task)
-        offsets = self._offsets(id, task)
-        self._unregister(id, task)
+        self._checkpoints.write(id, task)
+        offsets = self._checkpoints.offsets(id, task)
+        self._checkpoints.unregister(id, task)
         self.copies[id] = task
-        self._register(id, task, offsets, is_copy=True)
+        self._checkpoints.register(id, task, offsets, is_copy=True)
         log.info("Task %s becomes a standby task", id)
 
     # --- restoring --------------------------------------------------------------------------------------------------------
@@ -353,7 +234,7 @@ class TaskManager:
             return
         for id in list(self._restoring):
             task = self.tasks[id]
-            if self._reader.is_complete(self._changelog_partitions(id, task)):
+            if self._reader.is_complete(changelog_partitions(id, task)):
                 self._restoring.remove(id)
                 self._begin(id, task)
 
@@ -361,7 +242,7 @@ class TaskManager:
         """Restore tasks from the start whose stores lack records that their changelogs no longer have."""
         for tasks, wanted in ((self.tasks, self._wanted), (self.copies, self._wanted_copies)):
             for id, task in list(tasks.items()):
-                if set(self._changelog_partitions(id, task)).isdisjoint(corrupted.partitions):
+                if set(changelog_partitions(id, task)).isdisjoint(corrupted.partitions):
                     continue
                 log.warning("The stores of task %s are restored from the start: %s", id, corrupted)
                 wanted[id] = [TopicPartition(*partition) for partition in task.group.queues]
@@ -369,7 +250,7 @@ class TaskManager:
                     self._forget(id)
                 else:
                     del tasks[id]
-                self._unregister(id, task)
+                self._checkpoints.unregister(id, task)
                 task.close()
                 self._directory.wipe(id)
                 self._directory.unlock(id)
@@ -401,10 +282,6 @@ class TaskManager:
         log.info("Task %s runs", id)
 
     # --- work -------------------------------------------------------------------------------------------------------------
-
-    def running(self) -> list[StreamTask]:
-        """Return the running tasks."""
-        return [task for id, task in self.tasks.items() if id not in self._restoring and id not in self._suspended]
 
     def add_records(self, records: Mapping[TopicPartition, Iterable[Any]]) -> None:
         """Queue consumed records, and pause partitions with many queued ones."""
@@ -493,55 +370,15 @@ class TaskManager:
             StreamsException: A record could not be written, or the broker refuses the commit.
         """
         started = monotonic_ms()
-        offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-        needed = [
-            (id, task)
-            for id, task in self.tasks.items()
-            if task.commit_needed and id not in self._restoring and id not in self._suspended
-        ]
-        for _, task in needed:
-            metadata = task.context.processor_metadata
-            for (topic, number), offset in task.prepare_commit().items():
-                text = CommitMetadata(task.group.queues[topic, number].partition_time, metadata).encode()
-                offsets[TopicPartition(topic, number)] = OffsetAndMetadata(offset, text)
+        needed = {id: task for id, task in self.tasks.items() if task.commit_needed and self._runs(id)}
         for id, task in self.copies.items():
-            self._checkpoint_if_due(id, task)
-        if not needed:
+            self._checkpoints.write_if_due(id, task)
+        if not needed or not self._commits.commit(list(needed.values()), self.consumer):
             return
-        if self._config.exactly_once:
-            self._producer.commit(offsets, self.consumer.group_metadata())
-        else:
-            self._producer.flush()
-            if sum(task.context.collector.send_waiting() for _, task in needed):
-                self._producer.flush()
-            if not self._commit_offsets(offsets):
-                return
-        for id, task in needed:
-            task.post_commit()
-            if not self._config.exactly_once:
-                self._checkpoint_if_due(id, task)
+        if not self._config.exactly_once:
+            for id, task in needed.items():
+                self._checkpoints.write_if_due(id, task)
         self.metrics.committed(started, len(needed))
-
-    def _commit_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
-        """Commit through the consumer. False: the group is rebalancing, or the coordinator did not respond in time."""
-        if not offsets:
-            return True
-        try:
-            self.consumer.commit(offsets)
-        except RebalanceInProgressError as error:
-            log.info("Offsets are committed after the rebalance: %s", error)
-            return False
-        except CommitFailedError as error:
-            raise TaskMigratedException(f"Consumer committing offsets failed: {error}") from error
-        except KafkaTimeoutError as error:
-            if self._commit_deadline is None:
-                self._commit_deadline = monotonic_ms() + self._config.task_timeout_ms
-            elif monotonic_ms() >= self._commit_deadline:
-                raise
-            log.warning("Offsets could not be committed, which is tried again until task.timeout.ms: %s", error)
-            return False
-        self._commit_deadline = None
-        return True
 
     def all_metrics(self) -> Iterator[StreamsMetric]:
         """Return the metrics of the thread and its tasks. Thread-safe."""
@@ -581,19 +418,19 @@ class TaskManager:
             self.consumer.resume(*partitions)
 
     def _close(self, id: TaskId, clean: bool) -> None:
-        runs = id not in self._restoring and id not in self._suspended
+        runs = self._runs(id)
         task = self._forget(id)
         try:
             if runs:
                 task.suspend()
             if clean:
-                self._checkpoint(id, task)
+                self._checkpoints.write(id, task)
         except Exception:
             if clean:
                 raise
             log.warning("Task %s could not be suspended", id, exc_info=True)
         finally:
-            self._unregister(id, task)
+            self._checkpoints.unregister(id, task)
             task.close()
             if not clean and self._config.exactly_once:
                 self._directory.wipe(id)
@@ -601,20 +438,13 @@ class TaskManager:
         self.metrics.task_closed(str(id))
         log.info("Task %s is closed %s", id, "clean" if clean else "dirty")
 
-    def _unregister(self, id: TaskId, task: StreamTask) -> None:
-        """Unregister its changelogs, and drop their written offsets, which do not apply to later stores."""
-        partitions = self._changelog_partitions(id, task)
-        self._reader.unregister(partitions)
-        for partition in partitions:
-            self._producer.offsets.pop(partition, None)
-
     def _close_copy(self, id: TaskId) -> None:
         task = self.copies.pop(id)
         try:
-            self._checkpoint(id, task)
+            self._checkpoints.write(id, task)
         finally:
-            self._checkpointed.pop(id, None)
-            self._unregister(id, task)
+            self._checkpoints.forget(id)
+            self._checkpoints.unregister(id, task)
             task.close()
             self._directory.unlock(id)
         self.metrics.task_closed(str(id))
@@ -629,34 +459,5 @@ class TaskManager:
         self._restoring.discard(id)
         self._committed.pop(id, None)
         self._suspended.discard(id)
-        self._checkpointed.pop(id, None)
+        self._checkpoints.forget(id)
         return task
-
-    def _checkpoint_if_due(self, id: TaskId, task: StreamTask) -> None:
-        """Write a checkpoint unless there are few new records, because it flushes stores to disk."""
-        total = sum(self._offsets(id, task).values())
-        if total - self._checkpointed.get(id, 0) > _CHECKPOINT_AFTER_RECORDS:
-            self._checkpoint(id, task)
-
-    def _checkpoint(self, id: TaskId, task: StreamTask) -> None:
-        if not task.topology.changelogs:
-            return
-        offsets = self._offsets(id, task)
-        task.state.flush()
-        self._directory.write_checkpoint(id, offsets)
-        self._checkpointed[id] = sum(offsets.values())
-
-    def _offsets(self, id: TaskId, task: StreamTask) -> dict[TopicPartition, int]:
-        """Return the offset of the last changelog record in each store."""
-        offsets: dict[TopicPartition, int] = {}
-        for partition in self._changelog_partitions(id, task):
-            written = self._producer.offsets.get(partition)
-            restored = self._reader.position(partition)
-            consumed = task.consumed.get(partition)  # a store whose changelog is the topic that it is read from
-            known = [offset for offset in (written, restored, consumed) if offset is not None]
-            if known:
-                offsets[partition] = max(known)
-        return offsets
-
-    def _changelog_partitions(self, id: TaskId, task: StreamTask) -> list[TopicPartition]:
-        return [TopicPartition(topic, id.partition) for topic in task.topology.changelogs.values()]

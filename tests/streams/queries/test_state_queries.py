@@ -35,7 +35,7 @@ from kafkapy.streams import (
 )
 from kafkapy.streams.errors import UnknownStateStoreException
 from kafkapy.streams.runtime.store_queries import StoreQueries
-from kafkapy.streams.runtime.task_manager import QueriedTask
+from kafkapy.streams.runtime.thread_tasks import QueriedTask
 from kafkapy.streams.testing import TopologyTestDriver
 
 SERDES = Consumed.with_(Serdes.string(), Serdes.string())
