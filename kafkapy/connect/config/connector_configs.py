@@ -1,36 +1,22 @@
-"""Definitions of the configs that every connector has besides its own, and of those of its transforms and predicates.
+"""Definitions of the configs that every connector has besides its own.
 
 Source: Kafka's `ConnectorConfig`, `SourceConnectorConfig`, `SinkConnectorConfig`, `TopicCreationConfig`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from kafkapy.common.config_def import ConfigException, Importance, Validator
 from kafkapy.common.config_validators import NonEmptyString, NonNull, OneOf, at_least
 from kafkapy.common.wire_enums import ConfigType
-from kafkapy.connect.config.config_def import NO_DEFAULT, ConfigDef, Width, parse_value
+from kafkapy.connect.config.config_def import NO_DEFAULT, ConfigDef, Width
+from kafkapy.connect.config.plugin_aliases import PREDICATES, TRANSFORMS, PluginClasses
+from kafkapy.connect.config.plugin_checks import ConcreteSubclass, Instantiable
 from kafkapy.connect.config.validators import All, Described, NonEmptyStringWithoutControlChars, RegexPattern
-from kafkapy.connect.errors import ConnectException
 
-COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+COMMON, ERRORS = "Common", "Error Handling"
 TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
-
-Configs = Mapping[str, "str | None"]
-
-
-class PluginClasses(Protocol):
-    """Finds a worker's plugin classes."""
-
-    def find_class(self, name: str) -> Any:
-        """Return the class of a name or alias. Raises LookupError."""
-        ...
-
-    def classes(self, kind: str) -> Sequence[type]:
-        """Return the classes of a kind: `transformation`, `predicate`, …"""
-        ...
 
 
 def connector_config_def(plugins: PluginClasses) -> ConfigDef:
@@ -176,82 +162,6 @@ def topic_creation_def(group: str, replication_factor: Any = NO_DEFAULT, partiti
     return definitions
 
 
-def enrich(plugins: PluginClasses, base: ConfigDef, configs: Configs, require_all: bool = False) -> ConfigDef:
-    """Add the definitions of the transforms and predicates that configs name.
-
-    Args:
-        plugins: Finds their classes.
-        base: The definitions so far.
-        configs: The connector's.
-        require_all: True: raise ConfigException for a class that is missing or wrong; False: omit its definitions.
-    """
-    from kafkapy.connect.transforms.transformation import Predicate, Transformation
-
-    definitions = ConfigDef(base)
-    _Aliases(plugins, "Transformation", "transforms", TRANSFORMS, Transformation, configs, require_all).add_to(
-        definitions
-    )
-    _Aliases(plugins, "Predicate", "predicates", PREDICATES, Predicate, configs, require_all).add_to(definitions)
-    return definitions
-
-
-class ConcreteSubclass:
-    """Accepts a subclass of a base that can be instantiated."""
-
-    def __init__(self, base: type) -> None:
-        self.base = base
-
-    def __call__(self, name: str, value: Any) -> None:
-        if value is not None:
-            ensure_concrete_subclass(self.base, value)
-
-    def __str__(self) -> str:
-        return f"A concrete subclass of {_class_name(self.base)}"
-
-
-class Instantiable:
-    """Accepts a class that can be instantiated without arguments."""
-
-    def __call__(self, name: str, value: Any) -> None:
-        if value is None:
-            return
-        try:
-            made = value()
-        except Exception as error:
-            why = f": {error}" if str(error) else ""
-            raise ConfigException.invalid(name, _class_name(value), f"Could not instantiate class{why}") from None
-        close = getattr(made, "close", None)
-        if close is not None:
-            close()
-
-    def __str__(self) -> str:
-        return "A class with a public, no-argument constructor"
-
-
-def ensure_concrete_subclass(base: type, found: Any) -> None:
-    """Raise ConfigException unless a class is a subclass of `base` and can be instantiated."""
-    name = _class_name(found)
-    if not (isinstance(found, type) and issubclass(found, base)):
-        inherits = "implement" if base.__name__ != "Task" else "extend"
-        kind = "interface" if inherits == "implement" else "class"
-        raise ConfigException(f"Class class {name} does not {inherits} the {base.__name__} {kind}")
-    if getattr(found, "__abstractmethods__", None) or getattr(found, "java_sides", None):
-        raise ConfigException(_abstract_text(found, name))
-
-
-def _abstract_text(found: type, name: str) -> str:
-    sides = [f"{name}${side}" for side in ("Value", "Key")] if getattr(found, "java_sides", None) else []
-    text = "This class is abstract and cannot be created."
-    return f"{text} Did you mean {', '.join(sides)}?" if sides else text
-
-
-def _class_name(found: Any) -> str:
-    java = getattr(found, "java_class", None)
-    if isinstance(java, str):
-        return java
-    return f"{found.__module__}.{found.__qualname__}" if isinstance(found, type) else str(found)
-
-
 class _Group:
     """Adds definitions to one group, numbered in order; the numbers continue when the group's name changes."""
 
@@ -323,107 +233,6 @@ def _check_partitions(name: str, value: int) -> None:
         raise ConfigException.invalid(
             name, value, "Number of partitions must be positive, or -1 to use the broker's default"
         )
-
-
-class _Aliases:
-    """Definitions of the plugins that one config lists by aliases."""
-
-    def __init__(
-        self,
-        plugins: PluginClasses,
-        kind: str,
-        config: str,
-        group: str,
-        base: type,
-        configs: Configs,
-        require_all: bool,
-    ) -> None:
-        self._plugins = plugins
-        self._kind = kind
-        self._config = config
-        self._group = group
-        self._base = base
-        self._configs = configs
-        self._require_all = require_all
-
-    def add_to(self, definitions: ConfigDef) -> None:
-        aliases = parse_value(self._config, self._configs.get(self._config), ConfigType.LIST)
-        for alias in dict.fromkeys(aliases or ()):
-            prefix, group = f"{self._config}.{alias}.", f"{self._group}: {alias}"
-            name = f"{prefix}type"
-            definitions.define(
-                name,
-                ConfigType.CLASS,
-                NO_DEFAULT,
-                validator=Described(self._type_check(prefix, name), f"valid configs for {alias} {self._kind.lower()}"),
-                importance=Importance.HIGH,
-                doc=f"Class for the '{alias}' {self._kind.lower()}.",
-                group=group,
-                order_in_group=0,
-                width=Width.LONG,
-                display_name=f"{self._base.__name__} type for {alias}",
-                recommender=_ClassRecommender(lambda: self._plugins.classes(self._kind.lower())),
-            )
-            inner = self._inner_definitions(name)
-            if inner is not None:
-                definitions.embed(prefix, group, 1, inner)
-
-    def _type_check(self, prefix: str, name: str) -> Callable[[str, Any], None]:
-        def check(_: str, value: Any) -> None:
-            if self._kind == "Transformation":
-                negate, predicate = f"{prefix}negate", f"{prefix}predicate"
-                if negate in self._configs and predicate not in self._configs:
-                    raise ConfigException(
-                        f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be "
-                        "negated."
-                    )
-            if value is not None:
-                self._definitions_of(name, value)
-
-        return check
-
-    def _inner_definitions(self, name: str) -> ConfigDef | None:
-        inner = ConfigDef(find_class=self._plugins.find_class)
-        if self._kind == "Transformation":
-            medium = Importance.MEDIUM
-            inner.define("predicate", ConfigType.STRING, None, importance=medium, doc="Alias of the predicate, if any.")
-            inner.define("negate", ConfigType.BOOLEAN, False, importance=medium, doc="Is the predicate negated?")
-        try:
-            found = parse_value(name, self._configs.get(name), ConfigType.CLASS, self._plugins.find_class)
-            for key in self._definitions_of(name, found).keys.values():
-                if key.name not in inner:
-                    inner.define_key(key)
-        except ConfigException:
-            if self._require_all:
-                raise
-            return None
-        return inner
-
-    def _definitions_of(self, name: str, found: Any) -> ConfigDef:
-        if found is None:
-            raise ConfigException.invalid(name, None, f"Not a {self._base.__name__}")
-        ensure_concrete_subclass(self._base, found)
-        try:
-            plugin = found()
-        except Exception as error:
-            text = f"Error getting config definition from {self._base.__name__}: {error}"
-            raise ConfigException.invalid(name, _class_name(found), text) from None
-        definitions = plugin.config()
-        if definitions is None:
-            raise ConnectException(f"{_class_name(found)}.config() must return a ConfigDef that is not null.")
-        assert isinstance(definitions, ConfigDef)
-        return definitions
-
-
-class _ClassRecommender:
-    def __init__(self, classes: Callable[[], Sequence[type]]) -> None:
-        self._classes = classes
-
-    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> list[Any]:
-        return list(self._classes())
-
-    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        return True
 
 
 _DOCS = {

@@ -10,7 +10,8 @@ from kafkapy.clients import java_clients
 from kafkapy.clients.java_properties import ADMIN, Property
 from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.connect.config.config_def import ConfigDef, ConfigKey, ConfigValue, Width, parse_value
-from kafkapy.connect.config.connector_configs import enrich, sink_config_def, source_config_def
+from kafkapy.connect.config.connector_configs import sink_config_def, source_config_def
+from kafkapy.connect.config.plugin_aliases import enrich
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.errors import BadRequestException, NotFoundException
 from kafkapy.connect.herder.client_importance import importance_of

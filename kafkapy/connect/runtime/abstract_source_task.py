@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
-from kafkapy.connect.errors import ConnectException, RetriableException
+from kafkapy.connect.errors import RetriableException
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.connector_offset_store import ConnectorOffsetStore
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
 from kafkapy.connect.runtime.errors.retry_operator import RetryWithToleranceOperator
-from kafkapy.connect.runtime.errors.stage import Stage
 from kafkapy.connect.runtime.offset_storage import OffsetStorageWriter, StoredOffsetReader
+from kafkapy.connect.runtime.source_conversion import OutgoingRecord, SourceConversion
 from kafkapy.connect.runtime.submitted_records import SubmittedRecord
 from kafkapy.connect.runtime.task_contexts import WorkerSourceTaskContext
 from kafkapy.connect.runtime.topic_creation import TopicCreation
@@ -73,18 +73,6 @@ class SourceTaskParts:
     time: Time | None = None
 
 
-@dataclass
-class OutgoingRecord:
-    """A record in the producer's form."""
-
-    topic: str
-    partition: int | None
-    timestamp: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes | None]] | None
-
-
 class AbstractWorkerSourceTask(WorkerTask):
     """Invariant: `_to_send` has the records of the last poll that were not passed to the producer yet; the next poll
     is after it is None. The producer calls callbacks on its own thread."""
@@ -105,6 +93,9 @@ class AbstractWorkerSourceTask(WorkerTask):
         self._task = parts.task
         self._operator = parts.retry
         self._transforms = parts.chain
+        self._conversion = SourceConversion(
+            parts.key_converter, parts.value_converter, parts.header_converter, parts.retry
+        )
         self._producer = parts.producer
         self._config: Mapping[str, str] = {}
         self._to_send: Sequence[SourceRecord] | None = None
@@ -266,7 +257,7 @@ class AbstractWorkerSourceTask(WorkerTask):
         dropped = 0
         for index, before in enumerate(records):
             context = ProcessingContext(before)
-            outgoing = self._convert(context, self._transforms.apply(context, before))
+            outgoing = self._conversion.convert(context, self._transforms.apply(context, before))
             if outgoing is None or context.failed:
                 self._record_dropped(before)
                 dropped += 1
@@ -353,56 +344,6 @@ class AbstractWorkerSourceTask(WorkerTask):
             if submitted is not None:
                 submitted.ack()
 
-    def _convert(self, context: ProcessingContext, record: SourceRecord | None) -> OutgoingRecord | None:
-        """Convert a record; None if it was dropped, or a tolerated error occurred."""
-        if record is None or context.failed:
-            return None
-        try:
-            return self._converted(record)
-        except Exception:
-            return self._convert_with_retries(context, record)
-
-    def _converted(self, record: SourceRecord) -> OutgoingRecord:
-        parts = self.parts
-        topic: Any = record.topic
-        headers = MutableHeaders(self._convert_headers(topic, record) if record.headers else ())
-        key = parts.key_converter.from_connect_data(topic, record.key_schema, record.key, headers)
-        value = parts.value_converter.from_connect_data(topic, record.value_schema, record.value, headers)
-        timestamp = check_timestamp(record.timestamp)
-        return OutgoingRecord(topic, record.kafka_partition, timestamp, key, value, headers or None)
-
-    def _convert_with_retries(self, context: ProcessingContext, record: SourceRecord) -> OutgoingRecord | None:
-        """Convert a record that has failed once, with the retries and tolerance of the task's operator."""
-        parts, run = self.parts, self._operator.execute
-        topic: Any = record.topic
-        headers: list[tuple[str, bytes | None]] | None = run(
-            context, lambda: self._convert_headers(topic, record), Stage.HEADER_CONVERTER, type(parts.header_converter)
-        )
-        sent_headers = MutableHeaders(headers or ())
-        key = run(
-            context,
-            lambda: parts.key_converter.from_connect_data(topic, record.key_schema, record.key, sent_headers),
-            Stage.KEY_CONVERTER,
-            type(parts.key_converter),
-        )
-        value = run(
-            context,
-            lambda: parts.value_converter.from_connect_data(topic, record.value_schema, record.value, sent_headers),
-            Stage.VALUE_CONVERTER,
-            type(parts.value_converter),
-        )
-        if context.failed:
-            return None
-        timestamp = check_timestamp(record.timestamp)
-        return OutgoingRecord(topic, record.kafka_partition, timestamp, key, value, list(sent_headers) or None)
-
-    def _convert_headers(self, topic: str, record: SourceRecord) -> list[tuple[str, bytes | None]]:
-        converter = self.parts.header_converter
-        return [
-            (header.key, converter.from_connect_header(topic, header.key, header.schema, header.value))
-            for header in record.headers
-        ]
-
     # -- callbacks of the task
 
     def _commit_task_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
@@ -440,19 +381,3 @@ class AbstractWorkerSourceTask(WorkerTask):
 def _metadata_of(batch: BatchMetadata) -> RecordMetadata:
     partition = TopicPartition(batch.topic, batch.partition)
     return RecordMetadata(batch.topic, batch.partition, partition, batch.offset, batch.timestamp, None, -1, -1, -1)
-
-
-class MutableHeaders(list[tuple[str, "bytes | None"]]):
-    """The headers of an output record, to which a converter may add (Kafka's `RecordHeaders`)."""
-
-    def add(self, key: str, value: bytes | None) -> None:
-        self.append((key, value))
-
-
-def check_timestamp(timestamp: int | None) -> int | None:
-    """Return the timestamp in the producer's form; -1 means none. Raises ConnectException for smaller values."""
-    if timestamp is None or timestamp >= 0:
-        return timestamp
-    if timestamp == -1:
-        return None
-    raise ConnectException(f"Invalid record timestamp {timestamp}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.connect.records import SourceRecord
-from kafkapy.connect.runtime.abstract_source_task import OutgoingRecord
 from kafkapy.connect.runtime.partition_key import partition_key
+from kafkapy.connect.runtime.source_conversion import OutgoingRecord
 from kafkapy.connect.runtime.submitted_records import Offset, Partition
 
 

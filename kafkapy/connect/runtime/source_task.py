@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.records import SourceRecord
-from kafkapy.connect.runtime.abstract_source_task import AbstractWorkerSourceTask, OutgoingRecord, SourceTaskParts
+from kafkapy.connect.runtime.abstract_source_task import AbstractWorkerSourceTask, SourceTaskParts
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
 from kafkapy.connect.runtime.errors.stage import Stage
 from kafkapy.connect.runtime.source_columns import SourceColumns
+from kafkapy.connect.runtime.source_conversion import OutgoingRecord
 from kafkapy.connect.runtime.submitted_records import CommittableOffsets, SubmittedRecord, SubmittedRecords
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         for index, before in enumerate(records):
             try:
                 context = ProcessingContext(before)
-                outgoing = self._convert(context, self._transforms.apply(context, before))
+                outgoing = self._conversion.convert(context, self._transforms.apply(context, before))
             except Exception:
                 if columns is not None:
                     self._send_columns(columns)  # records before the error are delivered, as if sent one by one

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import parse_value
-from kafkapy.connect.config.connector_configs import PluginClasses
+from kafkapy.connect.config.plugin_aliases import PluginClasses
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import ConnectRecord
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext

@@ -9,7 +9,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from kafkapy.common.time import SystemTime, Time
-from kafkapy.connect.config.connector_configs import connector_config_def, enrich
+from kafkapy.connect.config.connector_configs import connector_config_def
+from kafkapy.connect.config.plugin_aliases import enrich
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.callbacks import Callback
 from kafkapy.connect.herder.config_providers import make_providers
