@@ -22,6 +22,7 @@ from kafkapy.connect.herder.connector_context import HerderConnectorContext
 from kafkapy.connect.herder.infos import SINK, SOURCE, Config, Created
 from kafkapy.connect.herder.settings import HerderSettings
 from kafkapy.connect.herder.task_configs import reverse_transform, task_configs_changed
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.storage import ClusterConfigState, ConnectorTaskId, RestartRequest, SessionKey, TargetState
 
 log = logging.getLogger("kafkapy.connect.herder")
@@ -304,7 +305,7 @@ class StandaloneHerder(AbstractHerder):
         if type not in (SINK, SOURCE):
             raise ConnectException(f"Failed to start task {task} since it is not a recognizable type (source or sink)")
         start = self.worker.start_sink_task if type == SINK else self.worker.start_source_task
-        return start(task, state, config, task_config, self.task_reports, target)
+        return start(TaskRequest(task, state, config, task_config, self.task_reports, target))
 
     def _remove_tasks(self, connector: str) -> None:
         tasks = self.config_state.tasks(connector)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -21,6 +22,7 @@ from kafkapy.connect.herder.herder_machine import HerderMachine
 from kafkapy.connect.herder.infos import SINK, SOURCE, Config
 from kafkapy.connect.herder.source_fencings import SourceFencings
 from kafkapy.connect.herder.task_configs import reverse_transform, task_configs_changed
+from kafkapy.connect.herder.task_requests import ExactlyOnceChecks, TaskRequest
 from kafkapy.connect.storage import ConnectorTaskId, TargetState
 
 log = logging.getLogger("kafkapy.connect.herder")
@@ -208,15 +210,14 @@ class WorkHerder(HerderMachine):
         type = self.connector_type(connector_config)
         if connector_config is None or config is None or type not in (SINK, SOURCE):
             raise ConnectException(f"Failed to start task {task} since it is not a recognizable type (source or sink)")
-        common = (task, state, connector_config, config, self.task_reports, target)
+        request = TaskRequest(task, state, connector_config, config, self.task_reports, target)
         if type == SINK:
-            return self.worker.start_sink_task(*common)
+            return self.worker.start_sink_task(request)
         if not self.settings.exactly_once_source:
-            return self.worker.start_source_task(*common)
+            return self.worker.start_source_task(request)
         generation = state.task_config_generation(task.connector)
-        return self.worker.start_exactly_once_source_task(
-            *common, lambda: self._fence_before(task), lambda: self._verify_ownership(task, generation)
-        )
+        checks = ExactlyOnceChecks(lambda: self._fence_before(task), lambda: self._verify_ownership(task, generation))
+        return self.worker.start_exactly_once_source_task(replace(request, checks=checks))
 
     def _fence_before(self, task: ConnectorTaskId) -> None:
         """Wait, on the task's thread, until earlier tasks are fenced. Raises ConnectException."""

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
 from kafkapy.connect.herder.callbacks import Callback
 from kafkapy.connect.herder.infos import Config
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.storage import (
-    ClusterConfigState,
     ConfigTransformer,
     ConnectorStatusListener,
     ConnectorTaskId,
     TargetState,
-    TaskStatusListener,
 )
 
 Offsets = Sequence[tuple[Mapping[str, Any], "Mapping[str, Any] | None"]]
@@ -47,35 +46,9 @@ class HerderWorker(Protocol):
     def set_target_state(self, name: str, state: TargetState, callback: Callback) -> None: ...
     def stop_and_await_connector(self, name: str) -> None: ...
     def stop_and_await_connectors(self, names: Collection[str] | None = None) -> None: ...
-    def start_sink_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-    ) -> bool: ...
-    def start_source_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-    ) -> bool: ...
-    def start_exactly_once_source_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-        pre_producer_check: Callable[[], None],
-        post_producer_check: Callable[[], None],
-    ) -> bool: ...
+    def start_sink_task(self, request: TaskRequest) -> bool: ...
+    def start_source_task(self, request: TaskRequest) -> bool: ...
+    def start_exactly_once_source_task(self, request: TaskRequest) -> bool: ...
     def stop_and_await_task(self, id: ConnectorTaskId) -> None: ...
     def stop_and_await_tasks(self, ids: Collection[ConnectorTaskId] | None = None) -> None: ...
     def fence_zombies(self, name: str, tasks: int, connector_config: Config) -> Future[None]: ...

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.herder.task_requests import ExactlyOnceChecks
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.abstract_source_task import AbstractWorkerSourceTask, SourceTaskParts
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
 from kafkapy.connect.runtime.source_conversion import OutgoingRecord
 from kafkapy.connect.runtime.submitted_records import SubmittedRecord
-from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks
 from kafkapy.connect.runtime.transaction_boundaries import BoundaryManager
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.protocol.errors import Errors, KafkaError

@@ -12,6 +12,7 @@ from kafkapy.connect.config.connector_configs import connector_config_def, sink_
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.infos import SINK, SOURCE, Config
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.runtime.abstract_source_task import SourceTaskParts
 from kafkapy.connect.runtime.client_configs import ClientConfigs, ClientSettings
@@ -30,7 +31,6 @@ from kafkapy.connect.runtime.sink_task import SinkTaskParts, WorkerSinkTask
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
 from kafkapy.connect.runtime.task_contexts import WorkerSourceTaskContext
 from kafkapy.connect.runtime.task_metrics import MeasuredSink, MeasuredSource
-from kafkapy.connect.runtime.task_requests import TaskRequest
 from kafkapy.connect.runtime.topic_creation import TopicCreation, configured_groups
 from kafkapy.connect.runtime.transaction_boundaries import boundaries_of
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext

@@ -17,6 +17,7 @@ from kafkapy.connect.herder.config_providers import make_providers
 from kafkapy.connect.herder.config_transformer import ProviderTransformer
 from kafkapy.connect.herder.infos import SINK, SOURCE, Config
 from kafkapy.connect.herder.override_policies import OverridePolicy
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.plugins import Plugins, class_name_of
 from kafkapy.connect.runtime.client_configs import ClientConfigs
 from kafkapy.connect.runtime.connector_offsets import ConnectorOffsets
@@ -26,7 +27,6 @@ from kafkapy.connect.runtime.offset_storage import StoredOffsetReader
 from kafkapy.connect.runtime.offset_stores import OffsetStores
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
 from kafkapy.connect.runtime.task_builder import TaskBuilder
-from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks, TaskRequest
 from kafkapy.connect.runtime.too_many_tasks import check_tasks_max
 from kafkapy.connect.runtime.worker_config import WorkerConfig
 from kafkapy.connect.runtime.worker_connector import WorkerConnector
@@ -34,13 +34,11 @@ from kafkapy.connect.runtime.worker_metrics import MeasuredConnector
 from kafkapy.connect.runtime.worker_task import WorkerTask
 from kafkapy.connect.sink import TOPICS_CONFIG, TOPICS_REGEX_CONFIG, SinkConnector
 from kafkapy.connect.storage import (
-    ClusterConfigState,
     ConnectorStatusListener,
     ConnectorTaskId,
     OffsetBackingStore,
     StatusBackingStore,
     TargetState,
-    TaskStatusListener,
 )
 
 log = logging.getLogger("kafkapy.connect.runtime")
@@ -226,60 +224,25 @@ class Worker:
 
     # -- tasks
 
-    def start_sink_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-    ) -> bool:
-        """Start a sink task. Return whether it was created; if not, `listener` has the error. Raises ConnectException
+    def start_sink_task(self, request: TaskRequest) -> bool:
+        """Start a sink task. Return whether it was created; if not, the listener has the error. Raises ConnectException
         if it runs already."""
-        request = TaskRequest(id, state, connector_config, listener, initial_state)
-        return self._start_task(request, task_config, self._builder.sink_task)
+        return self._start_task(request, self._builder.sink_task)
 
-    def start_source_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-    ) -> bool:
+    def start_source_task(self, request: TaskRequest) -> bool:
         """Start a source task; see `start_sink_task`."""
-        request = TaskRequest(id, state, connector_config, listener, initial_state)
-        return self._start_task(request, task_config, self._builder.source_task)
+        return self._start_task(request, self._builder.source_task)
 
-    def start_exactly_once_source_task(
-        self,
-        id: ConnectorTaskId,
-        state: ClusterConfigState,
-        connector_config: Config,
-        task_config: Config,
-        listener: TaskStatusListener,
-        initial_state: TargetState,
-        pre_producer_check: Callable[[], None],
-        post_producer_check: Callable[[], None],
-    ) -> bool:
-        """Start a source task; see `start_sink_task`.
+    def start_exactly_once_source_task(self, request: TaskRequest) -> bool:
+        """Start a source task, which runs the request's checks on its thread; see `start_sink_task`."""
+        return self._start_task(request, self._builder.exactly_once_source_task)
 
-        The checks run on the task's thread before and after its producer fences earlier ones.
-        """
-        checks = ExactlyOnceChecks(pre_producer_check, post_producer_check)
-        request = TaskRequest(id, state, connector_config, listener, initial_state, checks)
-        return self._start_task(request, task_config, self._builder.exactly_once_source_task)
-
-    def _start_task(
-        self, request: TaskRequest, task_config: Config, build: Callable[[TaskRequest, Any], WorkerTask]
-    ) -> bool:
+    def _start_task(self, request: TaskRequest, build: Callable[[TaskRequest, Any], WorkerTask]) -> bool:
         id = request.id
         if id in self._tasks:
             raise ConnectException(f"Task already exists in this worker: {id}")
         try:
-            task = self._make_task(request, task_config, build)
+            task = self._make_task(request, build)
         except BaseException as error:
             log.error("Task %s cannot be started", id, exc_info=error)
             self._builder.worker_metrics.task_failed_to_start(id)
@@ -294,14 +257,12 @@ class Worker:
             self._committer.schedule(id, task)
         return True
 
-    def _make_task(
-        self, request: TaskRequest, task_config: Config, build: Callable[[TaskRequest, Any], WorkerTask]
-    ) -> WorkerTask:
+    def _make_task(self, request: TaskRequest, build: Callable[[TaskRequest, Any], WorkerTask]) -> WorkerTask:
         config = request.connector_config
         known = enrich(self.plugins, connector_config_def(self.plugins), config, require_all=True).parse(config)
         count = request.state.task_count(request.id.connector)
         check_tasks_max(request.id.connector, count, known["tasks.max"], known["tasks.max.enforce"])
-        own = {name: value for name, value in task_config.items() if value is not None}
+        own = {name: value for name, value in request.config.items() if value is not None}
         try:
             made = self.plugins.find_class(own.get(TASK_CLASS_CONFIG, ""))()
         except LookupError as error:

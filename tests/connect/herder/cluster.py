@@ -11,6 +11,7 @@ from kafkapy.connect.group.assignment import ConnectAssignment
 from kafkapy.connect.herder.callbacks import FutureCallback
 from kafkapy.connect.herder.distributed_herder import DistributedHerder
 from kafkapy.connect.herder.settings import HerderSettings
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.storage import ConnectorTaskId, TargetState
 from kafkapy.connect.topics.config_store import KafkaConfigStore
 from kafkapy.connect.topics.status_store import KafkaStatusStore
@@ -101,14 +102,15 @@ class FakeWorker:
         self.calls.append(("set_target_state", name, state))
         callback(None, state)
 
-    def start_source_task(self, task: ConnectorTaskId, *rest: Any) -> bool:
-        self.calls.append(("start_task", task))
-        rest[3].on_startup(task)
+    def start_source_task(self, request: TaskRequest) -> bool:
+        self.calls.append(("start_task", request.id))
+        request.listener.on_startup(request.id)
         return True
 
-    def start_exactly_once_source_task(self, task: ConnectorTaskId, *rest: Any) -> bool:
-        self.checks = list(rest[-2:])
-        return self.start_source_task(task, *rest)
+    def start_exactly_once_source_task(self, request: TaskRequest) -> bool:
+        assert request.checks is not None
+        self.checks = [request.checks.before_producer, request.checks.after_producer]
+        return self.start_source_task(request)
 
     def fence_zombies(self, name: str, tasks: int, config: Any) -> Future[None]:
         self.calls.append(("fence_zombies", name, tasks))

@@ -7,9 +7,9 @@ from typing import Any
 
 from kafkapy.common.time import MockTime
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.herder.task_requests import ExactlyOnceChecks
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.exactly_once_source_task import ExactlyOnceWorkerSourceTask
-from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks
 from kafkapy.connect.runtime.transaction_boundaries import BoundaryManager, boundaries_of
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.connect.source import TransactionBoundary

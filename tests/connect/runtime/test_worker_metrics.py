@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from kafkapy.common.time import MockTime
+from kafkapy.connect.herder.task_requests import ExactlyOnceChecks
 from kafkapy.connect.metric_names import ConnectMetricName
 from kafkapy.connect.runtime.exactly_once_source_task import ExactlyOnceWorkerSourceTask
 from kafkapy.connect.runtime.metrics import ConnectMetrics
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
 from kafkapy.connect.runtime.task_metrics import MeasuredSource
-from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks
 from kafkapy.connect.runtime.transaction_boundaries import BoundaryManager
 from kafkapy.connect.runtime.transformation_chain import TransformationStage
 from kafkapy.connect.runtime.worker_metrics import MeasuredConnector, RebalanceMetrics, StartupCounts, WorkerMetrics

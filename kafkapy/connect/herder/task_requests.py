@@ -20,11 +20,22 @@ class ExactlyOnceChecks:
 
 @dataclass(frozen=True)
 class TaskRequest:
-    """A request to start a task. `checks`: only with exactly-once support."""
+    """A request to start a task.
+
+    Attributes:
+        id: The task.
+        state: The configs that the task belongs to.
+        connector_config: Of its connector.
+        config: Of the task.
+        listener: Told of the task's states.
+        initial_state: Whether the task begins paused.
+        checks: With exactly-once support. Default: without.
+    """
 
     id: ConnectorTaskId
     state: ClusterConfigState
     connector_config: Config
+    config: Config
     listener: TaskStatusListener
     initial_state: TargetState
     checks: ExactlyOnceChecks | None = None
