@@ -10,6 +10,7 @@ import pytest
 
 from kafkapy.connect.converters.string_converter import StringConverter
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.herder.task_requests import TaskRequest
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.records import SinkRecord
 from kafkapy.connect.runtime import task_builder
@@ -79,7 +80,7 @@ def start(worker: Worker, task: str, config: dict[str, str]) -> BaseException:
     listener: Any = failures
     begin = worker.start_source_task if task == SOURCE_TASK else worker.start_sink_task
     state = ClusterConfigState(task_counts={"orders": 1})
-    assert not begin(ID, state, config, {TASK_CLASS_CONFIG: task}, listener, TargetState.STARTED)
+    assert not begin(TaskRequest(ID, state, config, {TASK_CLASS_CONFIG: task}, listener, TargetState.STARTED))
     (error,) = failures.errors
     return error
 
