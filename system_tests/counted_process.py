@@ -2,19 +2,21 @@
 
     python -m system_tests.counted_process FILE MODULE ARGUMENTS...
 
-It is MODULE's `main` with the arguments. At each SIGUSR1 it writes to FILE, as JSON, how many objects of kafkapy, sockets and
-timers there are, by type, and how many threads and descriptors. Cancelled timers are not counted: they stay in their queue until
-they are due.
+It is MODULE's `main` with the arguments. When FILE.wanted appears, a thread writes to FILE, as JSON, how many objects of kafkapy,
+sockets and timers there are, by type, and how many threads and descriptors. Cancelled timers are not counted: they stay in their
+queue until they are due. At a SIGUSR1 the stacks of all threads are written to stderr.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
@@ -48,13 +50,23 @@ def _is_cancelled(item: object) -> bool:
     return isinstance(item, DelayedCall) and not item.active()
 
 
-def main(file: str, module: str, *arguments: str) -> int:
-    def write(*_: object) -> None:
-        temporary = Path(f"{file}.new")
-        temporary.write_text(json.dumps(alive()))
-        os.replace(temporary, file)
+def _count(file: Path) -> None:
+    wanted, new = wanted_file(file), file.with_suffix(".new")
+    while True:
+        time.sleep(0.05)
+        if wanted.exists():
+            wanted.unlink()
+            new.write_text(json.dumps(alive()))
+            os.replace(new, file)
 
-    signal.signal(signal.SIGUSR1, write)
+
+def wanted_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}.wanted")
+
+
+def main(file: str, module: str, *arguments: str) -> int:
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    threading.Thread(target=_count, args=(Path(file),), daemon=True).start()
     status: int = import_module(module).main(list(arguments))
     return status
 

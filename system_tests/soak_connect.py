@@ -17,9 +17,9 @@ from typing import Any
 from kafkapy.common.free_ports import free_ports
 from kafkapy.connect.connect_client import ConnectClient, ConnectRequestError
 from system_tests import soak_connect_plugins as plugins
-from system_tests.counted_process import RESIDENT
+from system_tests.counted_process import RESIDENT, wanted_file
 from system_tests.http_services import HttpService, ask
-from system_tests.services import HOST, Service, wait_until
+from system_tests.services import HOST, Service, ServiceError, wait_until
 
 TOPIC = "soak-connect"
 METRICS = "lines of metrics"
@@ -48,8 +48,12 @@ class Counted(Service):
     def alive(self) -> dict[str, int]:
         """Its objects by type, its threads, descriptors and memory."""
         self._counts.unlink(missing_ok=True)
-        os.kill(self.pid, signal.SIGUSR1)
-        wait_until(self._counts.exists, _SECONDS, f"{self.name} counts its objects")
+        wanted_file(self._counts).touch()
+        try:
+            wait_until(self._counts.exists, _SECONDS, f"{self.name} counts its objects")
+        except ServiceError:
+            os.kill(self.pid, signal.SIGUSR1)  # where it hangs is in its output
+            raise
         counted: dict[str, int] = json.loads(self._counts.read_text())
         return counted
 

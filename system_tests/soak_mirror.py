@@ -11,6 +11,12 @@ from system_tests.services import wait_until
 from system_tests.soak_connect import AT_ONCE, Counted
 
 SECONDS = 60
+FOR_EACH_TOPIC = ("kafkapy.connect.storage.TopicStatus",)
+"""As Kafka's: which topics a connector has used is known until it is deleted (KIP-558)."""
+CONFIG = {"auto.create.topics.enable": "false"}
+"""Else a deleted topic is made again by a consumer that has not noticed."""
+_COPIED = "kafkapy.mirror.mirror_metrics._PartitionValues"
+"""One for each partition that is copied."""
 
 
 class CountedMirror(Counted, MirrorNode):
@@ -47,6 +53,10 @@ class MirrorSoak:
             for cluster, names in ((source, made), (target, copies)):
                 for name in names:
                     cluster.delete_topic(name)
+        wait_until(self._has_noticed, SECONDS, "the node copies nothing but heartbeats")
+
+    def _has_noticed(self) -> bool:
+        return self.node.alive().get(_COPIED, 0) < AT_ONCE
 
     def _have_arrived(self, names: list[str]) -> bool:
         target = self._clusters[1]
