@@ -123,9 +123,9 @@ def growth(service: Counted, work: Callable[[], None]) -> Growth:
     }
 
 
-def leaks(growth: Growth, count: int) -> Growth:
-    """What `count` operations have left at least once each, in both rounds."""
-    return {name: each for name, each in growth.items() if name != RESIDENT and min(each) >= count}
+def leaks(growth: Growth, allowed: int) -> Growth:
+    """The types of which at least `allowed` objects have stayed after either round."""
+    return {name: each for name, each in growth.items() if name != RESIDENT and min(each) >= allowed}
 
 
 class ConnectSoak:
