@@ -52,7 +52,7 @@ class MirrorNode(Service):
             "refresh.topics.interval.seconds = 5",
             "refresh.groups.interval.seconds = 2",
             "offset.lag.max = 10",
-            "scheduled.rebalance.max.delay.ms = 3000",
+            *(f"{alias}.scheduled.rebalance.max.delay.ms = 3000" for alias in bootstraps),
             "dedicated.mode.enable.internal.rest = true",
             f"listeners = http://{HOST}:{self.port}",
         ]

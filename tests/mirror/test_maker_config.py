@@ -61,3 +61,11 @@ def test_heartbeats_need_a_flow_the_other_way() -> None:
     assert list(map(str, config.cluster_pairs())) == ["A->B", "B->A"]
     config = MirrorMakerConfig({"clusters": "A,B", "A->B.enabled": "true", "B->A.emit.heartbeats.enabled": "false"})
     assert list(map(str, config.cluster_pairs())) == ["A->B"]
+
+
+def test_configs_of_workers_need_the_alias_of_a_cluster() -> None:
+    used = {"tasks.max": "2", "listeners": "http://:1", "offset.storage.partitions": "5", "ssl.protocol": "TLSv1.3"}
+    delay = "scheduled.rebalance.max.delay.ms"
+    config = MirrorMakerConfig({"clusters": "A,B", **used, delay: "1", f"B.{delay}": "2"})
+    assert config.without_effect() == [delay]
+    assert config.worker_config(SourceAndTarget("A", "B"))[delay] == "2"

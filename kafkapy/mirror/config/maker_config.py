@@ -12,6 +12,7 @@ from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import NO_DEFAULT, ConfigDef
 from kafkapy.connect.herder.config_providers import make_providers
 from kafkapy.connect.herder.config_transformer import ProviderTransformer
+from kafkapy.connect.herder.distributed_config import distributed_config_def
 from kafkapy.mirror.config.checkpoint_config import checkpoint_config_def
 from kafkapy.mirror.config.client_config import MirrorClientConfig
 from kafkapy.mirror.config.connector_config import (
@@ -35,6 +36,7 @@ _WORKER_PREFIXES: Final = (
     *("offset.storage", "config.storage", "status.storage", "key.converter", "value.converter", "header.converter"),
     *("task", "worker", "replication.policy"),
 )
+_REST_PREFIXES: Final = ("listeners", "rest.", "admin.", "access.control.", "response.http.", "config.providers")
 _OF_A_KIND_OF_CLIENT = re.compile("consumer|producer|admin")
 
 
@@ -55,6 +57,10 @@ def maker_config_def() -> ConfigDef:
     define_security_protocol(definitions)
     define_ssl_and_sasl(definitions)
     return definitions
+
+
+def _connector_names() -> set[str]:
+    return {*source_config_def().names(), *checkpoint_config_def().names(), *heartbeat_config_def().names()}
 
 
 class MirrorMakerConfig:
@@ -101,6 +107,20 @@ class MirrorMakerConfig:
             or self._is_true(f"{pair}.{EMIT_HEARTBEATS_ENABLED}", all_heartbeats)
         ]
 
+    def without_effect(self) -> list[str]:
+        """Return the configs of workers that lack the prefix of a cluster: a worker has only those of its cluster.
+
+        Example:
+            >>> MirrorMakerConfig({"clusters": "A, B", "group.id": "g", "B.group.id": "g"}).without_effect()
+            ['group.id']
+        """
+        used = CLIENT_CONFIG_NAMES | maker_config_def().names() | _connector_names()
+        return sorted(
+            name
+            for name in self.originals.keys() & distributed_config_def().names() - used
+            if not name.startswith((*_WORKER_PREFIXES, *_REST_PREFIXES))
+        )
+
     def client_config(self, cluster: str) -> MirrorClientConfig:
         """Return the configs of a client of a cluster. Raises ConfigException."""
         return MirrorClientConfig(self._transformed(self.originals | self.cluster_configs(cluster)))
@@ -141,7 +161,7 @@ class MirrorMakerConfig:
             pair: The flow.
             connector: One of `CONNECTORS`.
         """
-        names = source_config_def().names() | checkpoint_config_def().names() | heartbeat_config_def().names()
+        names = _connector_names()
         found = {name: value for name, value in self.originals.items() if name in names}
         found |= self._with_prefix("config.providers") | self._with_prefix("replication.policy")
         for cluster, cluster_prefix, client_prefix in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from argparse import ArgumentParser
@@ -15,6 +16,8 @@ from kafkapy.common.properties import load_file
 if TYPE_CHECKING:
     from kafkapy.mirror.mirror_maker import MirrorMaker
     from kafkapy.mirror.replication_policy import SourceAndTarget
+
+log = logging.getLogger("kafkapy.mirror")
 
 _CANNOT_START, _FAILED = 1, 3
 
@@ -76,6 +79,10 @@ def _made(path: str, clusters: Sequence[str]) -> MirrorMaker:
 
     config = MirrorMakerConfig(properties)
     setup_logging()
+    for name in config.without_effect():
+        log.warning(
+            "%s has no effect: write ALIAS.%s, with the alias of each target cluster that it is for", name, name
+        )
     servers = MirrorServers.of(config)
 
     def make_flow(pair: SourceAndTarget, on_failure: Callable[[], None]) -> FlowWorker:
