@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kafkapy.clients.java_properties import BOOLEAN, CLASS, COMMON, INT, LONG, STRING, acts, no_effect, refused
+from kafkapy.clients.java_properties import BOOLEAN, CLASS, COMMON, INT, LIST, LONG, STRING, acts, no_effect, refused
 from kafkapy.common.config_validators import OneOf, at_least
 
 
@@ -40,6 +40,9 @@ PRODUCER = COMMON | {
     "partitioner.availability.timeout.ms": no_effect(LONG, 0, "every partition gets the same share"),
 }
 
+_ASSIGNORS = [f"class org.apache.kafka.clients.consumer.{name}Assignor" for name in ("Range", "CooperativeSticky")]
+"""Java's default; a consumer of Python has its own."""
+
 CONSUMER = COMMON | {
     "allow.auto.create.topics": acts(BOOLEAN, True),
     "auto.commit.interval.ms": acts(INT, 5_000, valid=at_least(0)),
@@ -58,6 +61,7 @@ CONSUMER = COMMON | {
     "max.partition.fetch.bytes": acts(INT, 1_048_576, valid=at_least(0)),
     "max.poll.interval.ms": acts(INT, 300_000, valid=at_least(1)),
     "max.poll.records": acts(INT, 500, valid=at_least(1)),
+    "partition.assignment.strategy": acts(LIST, _ASSIGNORS),
     "session.timeout.ms": acts(INT, 45_000),
     "default.api.timeout.ms": no_effect(INT, 60_000, "calls wait for request.timeout.ms"),
     "group.protocol": refused(STRING, "classic", "the classic group protocol is the only one here"),

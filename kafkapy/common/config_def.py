@@ -24,6 +24,8 @@ class ConfigException(ValueError):
     def __init__(self, text: str, advice: str = "") -> None:
         super().__init__(text)
         self.advice = advice
+        self.config: str | None = None
+        """Name of the config whose value is wrong, if it is one."""
 
     @property
     def with_advice(self) -> str:
@@ -33,7 +35,9 @@ class ConfigException(ValueError):
     def invalid(cls, name: str, value: object, reason: str = "") -> ConfigException:
         """Make the exception for an invalid value."""
         shown = f"[{', '.join(value)}]" if isinstance(value, list) else to_text(value)
-        return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
+        error = cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
+        error.config = name
+        return error
 
 
 class Importance(Enum):

@@ -44,6 +44,23 @@ def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) 
     return arguments
 
 
+TABLES = {"producer": java_clients.PRODUCER, "consumer": java_clients.CONSUMER, "admin": ADMIN}
+"""The configs of clients, by the names that prefixes of configs have."""
+
+
+def why_unused(client: str, name: str) -> str | None:
+    """Return why a config of a client has no effect; None: it has one, or is refused.
+
+    Args:
+        client: producer, consumer or admin.
+        name: Of the config.
+    """
+    known = TABLES[client].get(name)
+    if known is None:
+        return "it is not supported"
+    return known.no_effect or None
+
+
 def make_producer(configs: Mapping[str, object], **arguments: Any) -> KafkaProducer[bytes, bytes]:
     """Create a producer of bytes. `arguments`: further arguments of the Python client. Raises KafkaConfigurationError,
     KafkaError."""

@@ -7,10 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kafkapy.common.config_def import ConfigException
 from kafkapy.connect.clients import make_admin
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.metrics_page import MetricsListener
-from kafkapy.connect.plugins import Plugins
+from kafkapy.connect.plugins import KINDS, Plugins
 from kafkapy.connect.rest.rest_extensions import PasswordFileAuth
 from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners, worker_tls
 from kafkapy.connect.rest.rest_server import RestApi
@@ -19,6 +20,33 @@ from kafkapy.http.process import stop_reactor
 from kafkapy.protocol.errors import KafkaError
 
 log = logging.getLogger("kafkapy.connect")
+
+
+_CONVERTERS = {"key.converter": "converter", "value.converter": "converter", "header.converter": "header_converter"}
+"""The kind of plugin that a config names."""
+
+
+def check_converters(properties: Mapping[str, str], plugins: Plugins) -> None:
+    """Refuse a worker's converters that are not there, so that it is not each task that fails.
+
+    Args:
+        properties: The worker's.
+        plugins: Finds the classes.
+
+    Raises:
+        ConfigException: A class cannot be found, or is no converter.
+    """
+    for config, kind in _CONVERTERS.items():
+        name = properties.get(config)
+        if not name:
+            continue
+        try:
+            found = plugins.find_class(name)
+        except LookupError as error:
+            why = str(error) if ":" in name else f"Class {name} could not be found."
+            raise ConfigException.invalid(config, name, why) from None
+        if not (isinstance(found, type) and issubclass(found, KINDS[kind])):
+            raise ConfigException.invalid(config, name, f"It is no {kind.replace('_', ' ')}")
 
 
 class ConnectProcess(ABC):
@@ -39,6 +67,7 @@ class ConnectProcess(ABC):
         """
         self.properties = properties
         self.plugins = Plugins(plugin_path)
+        check_converters(properties, self.plugins)
         self.client = RestWorkerClient(worker_tls(properties))
         self._auth = PasswordFileAuth.of(properties)
         self.failure: BaseException | None = None

@@ -53,7 +53,7 @@ class Connector(ABC):
     """Plans the tasks that copy data (Kafka's `Connector`); derive from `SourceConnector` or `SinkConnector`.
 
     Invariant: `context` is set from `initialize` on. The worker calls the methods one at a time, on the connector's thread,
-    except `config`, which it calls on an instance that is never started.
+    except `config` and `check`, which it calls on an instance that is never started.
     """
 
     context: ConnectorContext
@@ -72,6 +72,20 @@ class Connector(ABC):
                 failure of the connector; None (default): there are none.
         """
         self.context = context
+
+    def check(self, config: Mapping[str, str]) -> None:  # noqa: B027  # nothing by default
+        """Check that values fit each other, and that needed packages are installed. Default: nothing.
+
+        Validation calls it on an instance that is never started, if each value by itself is valid, so that a wrong config
+        is refused before the connector is created.
+
+        Args:
+            config: The connector's config, in which variables of config providers are replaced.
+
+        Raises:
+            ConfigException: Values do not fit; one that `ConfigException.invalid` has made is shown at its config.
+            ConnectException: The connector cannot run in this worker.
+        """
 
     @abstractmethod
     def start(self, config: Mapping[str, str]) -> None:

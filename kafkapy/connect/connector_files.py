@@ -32,7 +32,9 @@ def read_connector_file(path: str) -> ConnectorFile:
         raise ConnectException(f"Connector configuration at '{path}' is larger than {_MOST_BYTES} bytes")
     try:
         parsed = strict_json.loads(Path(path).read_bytes())
-    except ValueError:
+    except ValueError as error:
+        if path.endswith(".json"):
+            raise ConnectException(f"Connector configuration at '{path}' is not valid JSON: {error}") from None
         parsed = None
     if isinstance(parsed, dict):
         if isinstance(parsed.get("config"), dict):

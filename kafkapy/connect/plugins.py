@@ -61,8 +61,8 @@ _SUFFIXES: Final = {
 
 @dataclass(frozen=True)
 class Plugin:
-    """A plugin class of one kind (Kafka's `PluginDesc`); a class of two kinds has two. `class_name`: Java's name, or
-    the import path."""
+    """A plugin class of one kind (Kafka's `PluginDesc`); a class of two kinds has two. `class_name`: Java's name,
+    the entry point's, or the import path."""
 
     class_name: str
     type: str
@@ -138,7 +138,9 @@ class Plugins:
         """Return the class of a connector. Raises ConnectException."""
         try:
             found = self.find_class(name)
-        except LookupError:
+        except LookupError as error:
+            if ":" in name:
+                raise ConnectException(f"Failed to find the connector {name}: {error}") from error
             found = None
         if isinstance(found, type) and issubclass(found, Connector):
             return found
@@ -212,7 +214,8 @@ class Plugins:
             log.error("The entry point %s = %s cannot be loaded: %s", point.name, point.value, error)
             return
         if isinstance(found, type):
-            classes[class_name_of(found)] = found
+            is_java = isinstance(getattr(found, "java_class", None), str)
+            classes[class_name_of(found) if is_java else point.name] = found
             self._names[point.name] = found
 
 

@@ -6,10 +6,11 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.option_table import check_choice, check_function
+from kafkapy.consumer import assignors
 from kafkapy.consumer.assignors import (
     AbstractPartitionAssignor,
     RangePartitionAssignor,
@@ -24,6 +25,13 @@ _INSTANCE_ID = re.compile(r"[A-Za-z0-9._\-]+")
 _RESET_WORDS = {"smallest": "earliest", "largest": "latest"}
 _ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}
 DEFAULT_ASSIGNORS = (RangePartitionAssignor, RoundRobinPartitionAssignor)
+_JAVA_PACKAGE = "org.apache.kafka.clients.consumer."
+_JAVA_ASSIGNORS = {
+    "RangeAssignor": "RangePartitionAssignor",
+    "RoundRobinAssignor": "RoundRobinPartitionAssignor",
+    "StickyAssignor": "StickyPartitionAssignor",
+    "CooperativeStickyAssignor": "CooperativeStickyAssignor",
+}
 
 
 class ConsumerConfig(ClientConfig):
@@ -131,15 +139,25 @@ def _assignors(strategies: Sequence[Any], needed: bool) -> list[AbstractPartitio
         )
     if needed and not strategies:
         raise KafkaConfigurationError("partition_assignment_strategy must name at least one assignor")
-    assignors: list[Any] = [strategy() if inspect.isclass(strategy) else strategy for strategy in strategies]
-    for assignor in assignors:
+    found = [_java_assignor(strategy) if isinstance(strategy, str) else strategy for strategy in strategies]
+    made: list[Any] = [strategy() if inspect.isclass(strategy) else strategy for strategy in found]
+    for assignor in made:
         if not isinstance(assignor, AbstractPartitionAssignor):
             raise KafkaConfigurationError(
                 f"partition_assignment_strategy: {assignor!r} is no AbstractPartitionAssignor"
             )
-    if len({assignor.name for assignor in assignors}) < len(assignors):
+    if len({assignor.name for assignor in made}) < len(made):
         raise KafkaConfigurationError("partition_assignment_strategy has two assignors of the same name")
-    return assignors
+    return made
+
+
+def _java_assignor(name: str) -> type[AbstractPartitionAssignor]:
+    """Return the class for Java's name of an assignor, which properties files have."""
+    found = _JAVA_ASSIGNORS.get(name.removeprefix(_JAVA_PACKAGE))
+    if found is None:
+        known = ", ".join(f"{_JAVA_PACKAGE}{each}" for each in _JAVA_ASSIGNORS)
+        raise KafkaConfigurationError(f"partition_assignment_strategy: there is no assignor {name}; there are {known}")
+    return cast(type[AbstractPartitionAssignor], getattr(assignors, found))
 
 
 def _common_protocol(assignors: list[AbstractPartitionAssignor]) -> RebalanceProtocol:

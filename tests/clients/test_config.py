@@ -151,6 +151,11 @@ def test_a_wrong_word_is_refused_with_the_nearest_right_one(config: Any, wrong: 
             {"partition_assignment_strategy": "range"},
             "partition_assignment_strategy must be a list of classes of kafkapy.coordinator.assignors",
         ),
+        (
+            ConsumerConfig,
+            {"partition_assignment_strategy": ["org.example.Mine"]},
+            "there is no assignor org.example.Mine; there are org.apache.kafka.clients.consumer.RangeAssignor, ",
+        ),
     ],
 )
 def test_what_is_of_a_wrong_type_is_refused(config: Any, wrong: dict[str, Any], sentence: str) -> None:

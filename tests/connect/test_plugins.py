@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -10,14 +11,12 @@ from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connector import ConnectorTask
 from kafkapy.connect.converters.json_converter import JsonConverter
 from kafkapy.connect.errors import ConnectException
-from kafkapy.connect.plugins import Plugins
+from kafkapy.connect.plugins import ENTRY_POINTS, Plugins
 from kafkapy.connect.source import SourceConnector
 from kafkapy.connect.transforms.predicates import TopicNameMatches
 
 
-class OrdersConnector(SourceConnector):
-    java_class = "org.example.OrdersConnector"
-
+class LinesConnector(SourceConnector):
     def version(self) -> str:
         return "7"
 
@@ -35,6 +34,10 @@ class OrdersConnector(SourceConnector):
 
     def config(self) -> ConfigDef:
         return ConfigDef()
+
+
+class OrdersConnector(LinesConnector):
+    java_class = "org.example.OrdersConnector"
 
 
 def test_names_aliases_and_import_paths_find_classes() -> None:
@@ -65,12 +68,32 @@ def test_what_is_no_connector_is_refused_with_those_that_are_known() -> None:
         Plugins(connectors=[OrdersConnector]).new_connector("Json")
 
 
+def test_an_import_path_that_fails_says_why() -> None:
+    with pytest.raises(ConnectException, match=r"no\.such:Connector cannot be imported: No module named 'no'"):
+        Plugins().new_connector("no.such:Connector")
+    with pytest.raises(ConnectException, match="has no attribute 'Nope'"):
+        Plugins().new_connector(f"{__name__}:Nope")
+
+
 def test_the_list_has_a_row_for_each_kind_of_a_class() -> None:
     found = Plugins(connectors=[OrdersConnector]).list()
     json = [plugin for plugin in found if plugin.plugin_class is JsonConverter]
     assert [plugin.type for plugin in json] == ["converter", "header_converter"]
     orders = next(plugin for plugin in found if plugin.plugin_class is OrdersConnector)
     assert (orders.class_name, orders.type, orders.version) == ("org.example.OrdersConnector", "source", "7")
+
+
+def test_an_entry_point_is_listed_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("org.example.LinesConnector", f"{__name__}:LinesConnector", ENTRY_POINTS),
+        EntryPoint("orders", f"{__name__}:OrdersConnector", ENTRY_POINTS),
+    ]
+    monkeypatch.setattr("kafkapy.connect.plugins.entry_points", lambda group: points)
+    plugins = Plugins()
+    assert {"org.example.LinesConnector", "org.example.OrdersConnector"} <= {each.class_name for each in plugins.list()}
+    for name in ("org.example.LinesConnector", "LinesConnector", "Lines"):
+        assert isinstance(plugins.new_connector(name), LinesConnector)
+    assert isinstance(plugins.new_connector("orders"), OrdersConnector)
 
 
 def test_a_module_of_plugin_path_is_listed() -> None:

@@ -79,7 +79,7 @@ def source_config_def(plugins: PluginClasses) -> ConfigDef:
     group.add(
         "exactly.once.support", ConfigType.STRING, "requested", medium, Width.SHORT, "Exactly once support", support
     )
-    boundary = OneOf("POLL", "INTERVAL", "CONNECTOR", case_insensitive=True)
+    boundary = OneOf("INTERVAL", "POLL", "CONNECTOR", case_insensitive=True)
     group.add("transaction.boundary", ConfigType.STRING, "poll", medium, Width.SHORT, "Transaction Boundary", boundary)
     interval = Described(lambda name, value: None if value is None else at_least(0)(name, value), "[0,...]")
     group.add(

@@ -29,18 +29,20 @@ class UniformSinkConnector(SinkConnector):
     def version(self) -> str:
         return VERSION
 
+    def check(self, config: Mapping[str, str]) -> None:
+        self.check_values(self.config().parse(config), config)
+
     def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        self.check(definitions.parse(config), config)
-        warn_of_unused(config, definitions, self.prefixes)
+        self.check(config)
+        warn_of_unused(config, self.config(), self.prefixes)
         self._config = dict(config)
 
     @abstractmethod
     def config(self) -> ConfigDef: ...
 
     @abstractmethod
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
-        """Raise ConfigException for values that are wrong together.
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        """Raise ConfigException for values that are wrong together, ConnectException if a package is missing.
 
         Args:
             known: Parsed.

@@ -66,7 +66,7 @@ def double_value(value: Any) -> float:
         5.0
     """
     try:
-        return float(value) if type(value) is not Float32 else float.__add__(value, 0.0)
+        return float(value) if type(value) is not Float32 else float.__add__(value, -0.0)  # keeps a zero's sign
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 

@@ -58,7 +58,7 @@ def refuse_wrong_topics(config: Config) -> None:
 
 def _matches(regex: str, topic: str) -> bool:
     try:
-        return java(regex).fullmatch(topic) is not None
+        return java(regex).fullmatch(topic)
     except PatternError as error:
         raise ConfigException(str(error)) from None
 

@@ -324,11 +324,15 @@ class StandaloneHerder(AbstractHerder):
             self._start_connector(connector, told)
 
         def told(error: BaseException | None, state: Any) -> None:
-            if error is None and state is TargetState.STARTED:
-                self.request_task_reconfiguration(connector)
+            self._on_restarted(connector, error, state)
             callback(error, None)
 
         self._submit(connector, restart, callback)
+
+    def _on_restarted(self, connector: str, error: BaseException | None, state: Any) -> None:
+        """Get the tasks' configs anew: a connector that had failed may have none."""
+        if error is None and state is TargetState.STARTED:
+            self.request_task_reconfiguration(connector)
 
     def restart_task(self, task: ConnectorTaskId, callback: Callback) -> None:
         def restart() -> None:
@@ -345,6 +349,11 @@ class StandaloneHerder(AbstractHerder):
     def restart_connector_and_tasks(self, request: RestartRequest, callback: Callback) -> None:
         """KIP-745; `callback` is told the `ConnectorStateInfo` that it comes to."""
         connector = request.connector
+        log_result = _logged(f"The restart of connector {connector}")
+
+        def told(error: BaseException | None, state: Any) -> None:
+            self._on_restarted(connector, error, state)
+            log_result(error, None)
 
         def restart() -> None:
             self._require(connector, "Unknown connector: {}")
@@ -360,7 +369,7 @@ class StandaloneHerder(AbstractHerder):
             for task in tasks:
                 self.task_reports.on_restart(task)
             if plan.restarts_connector:
-                self._start_connector(connector, _logged(f"The restart of connector {connector}"))
+                self._start_connector(connector, told)
             self._start_tasks(connector, tasks)
             callback(None, plan.info)
 

@@ -6,14 +6,15 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from kafkapy.clients import java_clients
-from kafkapy.clients.java_properties import ADMIN, Property
+from kafkapy.clients.java_properties import Property
+from kafkapy.common.config_def import ConfigException
 from kafkapy.common.java_hash_order import hash_map_order
+from kafkapy.connect.clients import TABLES
 from kafkapy.connect.config.config_def import ConfigDef, ConfigKey, ConfigValue, Width, parse_value
 from kafkapy.connect.config.connector_configs import sink_config_def, source_config_def
 from kafkapy.connect.config.plugin_aliases import enrich
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
-from kafkapy.connect.errors import BadRequestException, NotFoundException
+from kafkapy.connect.errors import BadRequestException, ConnectException, NotFoundException
 from kafkapy.connect.herder.client_importance import importance_of
 from kafkapy.connect.herder.config_infos import (
     ConfigInfos,
@@ -30,8 +31,6 @@ from kafkapy.connect.source import SourceConnector
 from kafkapy.connect.transforms.transformation import Predicate, Transformation
 
 log = logging.getLogger("kafkapy.connect.herder")
-
-_CLIENTS = {"producer": java_clients.PRODUCER, "admin": ADMIN, "consumer": java_clients.CONSUMER}
 
 
 class HerderRules(Protocol):
@@ -82,6 +81,7 @@ def validate_config(herder: HerderRules, config: Config) -> ConfigInfos:
     groups = dict.fromkeys(definitions.groups)
     own = _own_definitions(connector)
     own_values = _own_values(connector, config)
+    _check(connector, config, values, own_values)
     keys.update(own.keys)
     groups.update(dict.fromkeys(own.groups))
     converters = [
@@ -119,6 +119,18 @@ def _own_values(connector: Any, config: Config) -> list[ConfigValue]:
     if values is None:
         raise BadRequestException(f"{_name(connector)}.validate() must return a Config that is not null.")
     return list(values)
+
+
+def _check(connector: Any, config: Config, values: Mapping[str, ConfigValue], own_values: list[ConfigValue]) -> None:
+    """Let the connector check its config as a whole, if each of its values is valid."""
+    if any(value.errors for value in own_values):
+        return
+    try:
+        connector.check(config)
+    except (ConfigException, ConnectException) as error:
+        shown = {**values, **{value.name: value for value in own_values}}
+        about = shown.get(getattr(error, "config", None) or "", values["connector.class"])
+        about.errors.append(str(error))
 
 
 def _converter(plugins: Any, config: Config, about: ConfigValue | None, name: str, part: str) -> ConfigInfos | None:
@@ -161,7 +173,7 @@ def _uses(herder: HerderRules, client: str, kind: str, config: Config) -> bool:
 def _overrides(policy: Any, config: Config, kind: str, client: str) -> ConfigInfos:
     prefix = f"{client}.override."
     given = {name.removeprefix(prefix): value for name, value in config.items() if name.startswith(prefix)}
-    keys = {name: _client_key(client, name, row) for name, row in _CLIENTS[client].items() if name in given}
+    keys = {name: _client_key(client, name, row) for name, row in TABLES[client].items() if name in given}
     parsed = {
         name: parse_value(name, value, keys[name].type) if name in keys else value for name, value in given.items()
     }

@@ -40,7 +40,7 @@ def read_body(body: bytes, with_numbers: bool = False) -> Any:
         JsonBodyError: It is not JSON, nested too deep, or followed by another value.
     """
     try:
-        text = body.decode()
+        text = body.decode(json.detect_encoding(body))  # UTF-16, UTF-32 and byte-order marks, as Jackson
     except UnicodeDecodeError as error:
         raise JsonBodyError(f"Invalid UTF-8 start byte: {error.reason}") from None
     start = _BLANKS.match(text).end()  # type: ignore[union-attr]  # matches anything

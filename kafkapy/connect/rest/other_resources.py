@@ -6,6 +6,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 from urllib.parse import quote
 
+from kafkapy.common.config_def import ConfigException
 from kafkapy.connect.errors import (
     BadRequestException,
     ConnectException,
@@ -102,7 +103,7 @@ class PluginsResource:
         self._herder.validate_connector_config(config, infos)
         try:
             return json_answer(self._completion.complete(infos).to_json())
-        except ConnectException as error:
+        except (ConfigException, ConnectException) as error:
             if infos.done:  # Kafka's response has status 500, with the class of the other thread's exception
                 raise ConnectRestException(500, java_text_of(error)) from error
             raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from kafkapy.connect.clients import why_unused
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.infos import SINK, SOURCE
 from kafkapy.connect.herder.override_policies import OverridePolicy, OverrideRequest
@@ -25,6 +26,8 @@ class ClientConfigs:
     """Merges the configs of clients: Connect's defaults, then the worker's with a prefix, then the connector's
     overrides.
 
+    Invariant: `_warned` has the configs without effect that were logged, so that each is logged once.
+
     Methods raise ConnectException if the worker's policy does not allow an override.
     """
 
@@ -36,6 +39,7 @@ class ClientConfigs:
         """
         self._worker = worker
         self._policy = policy
+        self._warned: set[str] = set()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -112,11 +116,20 @@ class ClientConfigs:
         return str(self.consumer(connector, "connector-consumer-", config)["group.id"])
 
     def _with_prefix(self, prefix: str) -> ClientSettings:
-        return {
+        found: ClientSettings = {
             name.removeprefix(prefix): value
             for name, value in self._worker.originals.items()
             if name.startswith(prefix)
         }
+        self._warn_of_unused(prefix.removesuffix("."), found, prefix, "the worker")
+        return found
+
+    def _warn_of_unused(self, client: str, names: Iterable[str], prefix: str, owner: str) -> None:
+        for name in names:
+            why, what = why_unused(client, name), f"{prefix}{name} of {owner}"
+            if why is not None and what not in self._warned:
+                self._warned.add(what)
+                log.warning("The config %s has no effect: %s", what, why)
 
     def _overrides(self, connector: str, config: ConnectorConfigs, client: str, type: str) -> ClientSettings:
         prefix = f"{client}.override."
@@ -126,6 +139,7 @@ class ClientConfigs:
             refused = [text for name in given if (text := self._policy.refusal(request, name)) is not None]
             if refused:
                 raise ConnectException(f"Client Config Overrides not allowed [{', '.join(refused)}]")
+        self._warn_of_unused(client, given, prefix, f"connector {connector}")
         return {name: value for name, value in given.items() if value is not None}
 
 

@@ -43,7 +43,7 @@ class TopicCreationGroup:
         self._others = dict(others)
 
     def matches(self, topic: str) -> bool:
-        return self._exclude.fullmatch(topic) is None and self._include.fullmatch(topic) is not None
+        return not self._exclude.fullmatch(topic) and self._include.fullmatch(topic)
 
     def new_topic(self, topic: str) -> NewTopic:
         return NewTopic(topic, self._partitions, self._replicas, topic_configs=self._others)

@@ -42,7 +42,10 @@ def ensure_compacted(admin: AdminClient, topic: NewTopic, config_name: str, purp
         log.info("Created topic %s", topic.name)
         return
     if outcome.error is not Errors.TOPIC_ALREADY_EXISTS and outcome.error not in _NOT_ALLOWED:
-        raise ConnectException(f"Error while attempting to create/find topic(s) '{topic.name}': {outcome}") from outcome
+        text = f"Error while attempting to create/find topic(s) '{topic.name}': {outcome}"
+        if outcome.error is Errors.INVALID_REPLICATION_FACTOR:
+            text += f" Set {config_name.removesuffix('.topic')}.replication.factor to the number of brokers or less."
+        raise ConnectException(text) from outcome
     _verify_compacted(admin, topic.name, config_name, purpose)
 
 

@@ -25,8 +25,8 @@ class ExtractField(SidedTransformation):
         1
     """
 
-    _DEFINITIONS = define_use_defaults(
-        define_syntax_version(
+    _DEFINITIONS = define_syntax_version(
+        define_use_defaults(
             ConfigDef().define("field", importance=Importance.MEDIUM, doc="Name of the field, or the path to it.")
         )
     )

@@ -15,6 +15,7 @@ from kafkapy.connect.herder.standalone_herder import StandaloneHerder
 from kafkapy.connect.runtime.memory_stores import MemoryConfigStore, MemoryStatusStore
 from kafkapy.connect.storage import ConnectorTaskId, RestartRequest, StatusState, TargetState
 from tests.connect.herder.cluster import FakeWorker
+from tests.waiting import wait_until
 
 CONFIG = {"name": "c", "connector.class": "K"}
 
@@ -133,6 +134,15 @@ def test_a_restart_of_what_has_failed(alone: Alone) -> None:
     assert info.tasks[0].state is StatusState.RESTARTING and info.connector.state is StatusState.RUNNING
     assert alone.worker.names("start_task") == [task, task]
     assert alone.worker.names("start_connector") == ["c"]
+
+
+def test_a_connector_that_failed_at_its_start_gets_tasks_when_it_is_restarted(alone: Alone) -> None:
+    alone.worker.task_configs = []
+    alone.put()
+    alone.herder.connector_reports.on_failure("c", ConnectException("no"))
+    alone.worker.task_configs = [{"n": "0"}]
+    alone.ask("restart_connector_and_tasks", RestartRequest("c", only_failed=True, include_tasks=True))
+    wait_until(lambda: alone.worker.names("start_task") == [ConnectorTaskId("c", 0)])
 
 
 def test_a_task_is_restarted(alone: Alone) -> None:

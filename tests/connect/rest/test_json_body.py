@@ -18,6 +18,11 @@ def test_values_of_a_config_become_text() -> None:
     assert string_map(read_body(body)) == {"a": "1", "b": "1.50", "c": "true", "d": None, "e": "y"}
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32-le"])
+def test_the_encoding_is_detected(encoding: str) -> None:
+    assert read_body('{"a": "ü"}'.encode(encoding)) == {"a": "ü"}
+
+
 @pytest.mark.parametrize(
     "body", [b"", b" ", b"{", b"hello", b"\xff", b"{} x", b"{} {}", b"1 2", b'{"a":' * 200, b"NaN"]
 )

@@ -21,6 +21,7 @@ from kafkapy.connect.connectors.http.client_config import (
     pause_ms,
     status_codes,
 )
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.uniform_sink import PutProgress, UniformSinkConnector, report
 from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -185,7 +186,8 @@ class HttpSinkConnector(UniformSinkConnector):
     def config(self) -> ConfigDef:
         return _definitions()
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        require("connect-http", "httpx", "A connector to an HTTP service")
         check_client_configs(known)
         if urlsplit(known["http.api.url"]).scheme not in ("http", "https"):
             raise ConfigException.invalid("http.api.url", known["http.api.url"], "Expected http:// or https://.")

@@ -15,6 +15,7 @@ from kafkapy.connect.connectors.http.client_config import make_client, parse_hea
 from kafkapy.connect.connectors.http.json_pointers import value_at
 from kafkapy.connect.connectors.http.pages import LINK, SIMPLE, SNAPSHOT, PageAnswer, PagePosition, Paging
 from kafkapy.connect.connectors.http.source_config import check_source, source_definitions
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -46,13 +47,16 @@ class HttpSourceConnector(SourceConnector):
     def version(self) -> str:
         return VERSION
 
+    def check(self, config: Mapping[str, str]) -> None:
+        require("connect-http", "httpx", "A connector to an HTTP service")
+        check_source(self.config().parse(config))
+
     def start(self, config: Mapping[str, str]) -> None:
+        self.check(config)
         definitions = self.config()
-        known = definitions.parse(config)
-        check_source(known)
         warn_of_unused(config, definitions)
         self._config = dict(config)
-        self._entities: list[str] = known[ENTITIES]
+        self._entities: list[str] = definitions.parse(config)[ENTITIES]
 
     def task_class(self) -> type[SourceTask]:
         return HttpSourceTask

@@ -56,7 +56,6 @@ class AvroEncoder:
     """
 
     def __init__(self, spool: Spool, schema: Schema | None, options: AvroOptions, codec: str, path: str) -> None:
-        require("connect-objects", "fastavro", "Avro files")
         import fastavro
         from fastavro.write import Writer
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, cast
 
 from kafkapy.common.config_def import ConfigException
 from kafkapy.connect.connectors.objects.spool import Spool
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.converters.json_writer import JsonDataWriter
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.schema import Schema
@@ -76,9 +77,11 @@ def make_format(name: str, config: Mapping[str, Any]) -> FileFormat:
 
     Raises:
         ConfigException: There is no such format.
+        ConnectException: It needs a package that is missing.
     """
     match format_name(name):
         case "Avro":
+            require("connect-objects", "fastavro", "Avro files")
             from kafkapy.connect.connectors.objects.avro_format import AvroEncoder, avro_options
 
             options, codec = avro_options(config), config["avro.codec"]
@@ -86,6 +89,7 @@ def make_format(name: str, config: Mapping[str, Any]) -> FileFormat:
                 ".avro", lambda spool, schema, path: AvroEncoder(spool, schema, options, codec, path), True
             )
         case "Parquet":
+            require("connect-objects", "pyarrow", "Parquet files")
             from kafkapy.connect.connectors.objects.parquet_format import ParquetEncoder
 
             codec = config["parquet.codec"]

@@ -22,7 +22,7 @@ from kafkapy.connect.connectors.objects.locations import (
 from kafkapy.connect.connectors.objects.partition_writer import PartitionWriter, WriterSettings
 from kafkapy.connect.connectors.objects.partitioners import DEFAULT, FIELD, partitioner_name
 from kafkapy.connect.connectors.objects.sink_config import sink_config_def, writer_settings
-from kafkapy.connect.connectors.objects.stores import ObjectStore
+from kafkapy.connect.connectors.objects.stores import ObjectStore, require_packages
 from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -122,10 +122,14 @@ class ObjectSinkConnector(UniformSinkConnector):
     prefixes = (OPTIONS_PREFIX,)
     task: ClassVar[type[ObjectSinkTask]] = ObjectSinkTask
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
-        settings = writer_settings(known)
-        self.task.locations.location(known)
-        if settings.is_wallclock and partitioner_name(known["partitioner.class"]) not in (DEFAULT, FIELD):
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        writer_settings(known)
+        require_packages(self.task.locations.location(known)[0])
+
+    def start(self, config: Mapping[str, str]) -> None:
+        super().start(config)
+        known = self.config().parse(config)
+        if writer_settings(known).is_wallclock and partitioner_name(known["partitioner.class"]) not in (DEFAULT, FIELD):
             log.warning("Folders by the time of day may get records twice after a failure; set timestamp.extractor")
 
     def config(self) -> ConfigDef:

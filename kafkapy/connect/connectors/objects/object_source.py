@@ -19,7 +19,7 @@ from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.objects.formats import format_name
 from kafkapy.connect.connectors.objects.locations import ANY, OPTIONS_PREFIX, S3, LocationConfigs, store_options
 from kafkapy.connect.connectors.objects.reading import EXTENSIONS, read_records
-from kafkapy.connect.connectors.objects.stores import ObjectStore
+from kafkapy.connect.connectors.objects.stores import ObjectStore, require_packages
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.data.schema import STRING_SCHEMA, Schema
 from kafkapy.connect.data.struct import Struct
@@ -83,14 +83,16 @@ class ObjectSourceConnector(SourceConnector):
     def version(self) -> str:
         return VERSION
 
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        known = definitions.parse(config)
-        self.locations.location(known)
+    def check(self, config: Mapping[str, str]) -> None:
+        known = self.config().parse(config)
+        require_packages(self.locations.location(known)[0])
         _patterns(known)
         if known["format.class"]:
             format_name(known["format.class"])
-        warn_of_unused(config, definitions, (OPTIONS_PREFIX,))
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.check(config)
+        warn_of_unused(config, self.config(), (OPTIONS_PREFIX,))
         self._config = dict(config)
 
     def task_class(self) -> type[SourceTask]:

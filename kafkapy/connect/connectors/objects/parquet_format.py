@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from kafkapy.connect.connectors.objects.spool import Spool
-from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct
 from kafkapy.connect.errors import DataException
@@ -28,7 +27,6 @@ class ParquetEncoder:
     """
 
     def __init__(self, spool: Spool, schema: Schema | None, codec: str) -> None:
-        require("connect-objects", "pyarrow", "Parquet files")
         from pyarrow import parquet
 
         if schema is None or schema.type is not Type.STRUCT:

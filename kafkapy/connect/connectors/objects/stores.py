@@ -25,6 +25,22 @@ _FINAL_ERRORS: Final = (
 _PACKAGES: Final = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
 
 
+def require_packages(url: str) -> None:
+    """Check that the packages for a store are installed.
+
+    Raises:
+        ConnectException: One is missing; the message has the command that installs it.
+    """
+    require("connect-objects", "fsspec", "A connector to an object store")
+    protocol = _protocol(url)
+    if protocol in _PACKAGES:
+        require("connect-objects", _PACKAGES[protocol], f"A store of {protocol}://")
+
+
+def _protocol(url: str) -> str:
+    return url.partition("://")[0] if "://" in url else "file"
+
+
 class ObjectStore:
     """A folder in a store.
 
@@ -49,12 +65,10 @@ class ObjectStore:
     """
 
     def __init__(self, url: str, options: Mapping[str, Any], part_bytes: int = 25 << 20) -> None:
-        require("connect-objects", "fsspec", "This connector")
+        require_packages(url)
         import fsspec
 
-        protocol = url.partition("://")[0] if "://" in url else "file"
-        if protocol in _PACKAGES:
-            require("connect-objects", _PACKAGES[protocol], f"A store of {protocol}://")
+        protocol = _protocol(url)
         # The listings cache would only hold memory: nothing is listed.
         options = {"use_listings_cache": False, "skip_instance_cache": True, **options}
         try:

@@ -19,6 +19,7 @@ from kafkapy.connect.connectors.opensearch.sink_config import (
     confluent_definitions,
     confluent_settings,
 )
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.uniform_sink import PutProgress, UniformSinkConnector, report
 from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -192,7 +193,8 @@ class OpensearchSinkConnector(UniformSinkConnector):
     def config(self) -> ConfigDef:
         return aiven_definitions()
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        require("connect-http", "httpx", "A connector to OpenSearch")
         aiven_settings(known)
 
 
@@ -210,5 +212,6 @@ class ElasticsearchSinkConnector(UniformSinkConnector):
     def config(self) -> ConfigDef:
         return confluent_definitions()
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        require("connect-http", "httpx", "A connector to Elasticsearch")
         confluent_settings(known)

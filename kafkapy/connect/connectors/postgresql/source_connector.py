@@ -22,6 +22,7 @@ from kafkapy.connect.connectors.postgresql.events import ChangeEvent
 from kafkapy.connect.connectors.postgresql.position import StreamPosition
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.snapshot import SnapshotProgress
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import ConnectException
@@ -52,9 +53,13 @@ class PostgresConnector(SourceConnector):
     def version(self) -> str:
         return CONNECTOR_VERSION
 
+    def check(self, config: Mapping[str, str]) -> None:
+        require("connect-cdc", "psycopg2", "The PostgreSQL connector")
+        CaptureSettings.of(config)
+
     def start(self, config: Mapping[str, str]) -> None:
         """Raises ConfigException or ConnectException for a config that is wrong."""
-        CaptureSettings.of(config)
+        self.check(config)
         self._config = dict(config)
         warn_of_unused(config, read_options())
 

@@ -14,6 +14,7 @@ from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.redis.commands import COMMANDS, TYPES, Command, Commands
 from kafkapy.connect.connectors.redis.connections import connect, define_connection, is_cluster
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
@@ -190,7 +191,8 @@ class RedisStringSinkConnector(UniformSinkConnector):
     java_class: ClassVar[str] = "com.github.jcustenborder.kafka.connect.redis.RedisSinkConnector"
     task: ClassVar[type[RedisStringSinkTask]] = RedisStringSinkTask
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        require("connect-redis", "redis", "A connector to Redis")
         _commands(known)
         if is_cluster(known) and _is_transactional(known):
             wanted = "A cluster has no transactions over several keys."

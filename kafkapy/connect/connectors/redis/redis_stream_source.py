@@ -12,6 +12,7 @@ from kafkapy.common.config_validators import NonEmptyString, OneOf, Range
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.redis.connections import connect, define_connection
+from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.schema import STRING_SCHEMA, Type
@@ -73,7 +74,11 @@ class RedisStreamSourceConnector(SourceConnector):
     def version(self) -> str:
         return VERSION
 
+    def check(self, config: Mapping[str, str]) -> None:
+        require("connect-redis", "redis", "A connector to Redis")
+
     def start(self, config: Mapping[str, str]) -> None:
+        self.check(config)
         definitions = self.config()
         definitions.parse(config)
         warn_of_unused(config, definitions)

@@ -89,13 +89,15 @@ class FileGlobSourceConnector(SourceConnector):
     def version(self) -> str:
         return VERSION
 
-    def start(self, config: Mapping[str, str]) -> None:
-        definitions = self.config()
-        known = definitions.parse(config)
+    def check(self, config: Mapping[str, str]) -> None:
+        known = self.config().parse(config)
         _pattern(known)
         if len(known["csv.delimiter"]) != 1:
             raise ConfigException.invalid("csv.delimiter", known["csv.delimiter"], "Expected one character.")
-        warn_of_unused(config, definitions)
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.check(config)
+        warn_of_unused(config, self.config())
         self._config = dict(config)
 
     def task_class(self) -> type[SourceTask]:

@@ -226,7 +226,7 @@ class FileRotatingSinkConnector(UniformSinkConnector):
     java_class = "kafkapy.connect.FileRotatingSinkConnector"
     task = FileRotatingSinkTask
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
         directory = known["directory"]
         if not os.path.isabs(directory):
             raise ConfigException.invalid("directory", directory, "Expected an absolute path.")

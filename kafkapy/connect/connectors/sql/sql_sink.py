@@ -153,8 +153,11 @@ class JdbcSinkConnector(UniformSinkConnector):
     java_class: ClassVar[str] = "io.confluent.connect.jdbc.JdbcSinkConnector"
     task = JdbcSinkTask
 
-    def check(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
-        parse_sink_config(config)
+    def check_values(self, known: Mapping[str, Any], config: Mapping[str, str]) -> None:
+        require("connect-sql", "sqlalchemy", "A connector to a SQL database")
+        from kafkapy.connect.connectors.sql.database import Database
+
+        Database(parse_sink_config(config), threading.Event().wait)
 
     def config(self) -> ConfigDef:
         return SINK_CONFIG_DEF

@@ -145,15 +145,21 @@ class JdbcSourceConnector(SourceConnector):
     def version(self) -> str:
         return VERSION
 
-    def start(self, config: Mapping[str, str]) -> None:
+    def check(self, config: Mapping[str, str]) -> None:
+        self._open(parse_source_config(config))
+
+    def _open(self, known: Mapping[str, Any]) -> Database:
         require("connect-sql", "sqlalchemy", "A connector to a SQL database")
+        from kafkapy.connect.connectors.sql.database import Database
+
+        return Database(known, self._stopping.wait)
+
+    def start(self, config: Mapping[str, str]) -> None:
         self._stopping = threading.Event()
         self._texts = dict(config)
         self._config = parse_source_config(config)
+        self._database = self._open(self._config)
         warn_of_unused(config, self.config())
-        from kafkapy.connect.connectors.sql.database import Database
-
-        self._database = Database(self._config, self._stopping.wait)
         if not self._config["query"]:
             self._database.connect_patiently()
             self._tables = self._find()
