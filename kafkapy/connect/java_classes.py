@@ -11,12 +11,16 @@ VERSION: Final = "3.9.1"
 """The version of Kafka's that they show."""
 _KAFKA: Final = KAFKA
 _POSTGRESQL: Final = "io.debezium.connector.postgresql."
+_MYSQL: Final = "io.debezium.connector.mysql."
+_MARIADB: Final = "io.debezium.connector.mariadb."
 _HERE: Final = "kafkapy.connect."
 
 _CONNECTORS: Final = {
     f"{_KAFKA}file.FileStreamSinkConnector": "connectors.file.file_stream_sink:FileStreamSinkConnector",
     f"{_KAFKA}file.FileStreamSourceConnector": "connectors.file.file_stream_source:FileStreamSourceConnector",
     f"{_POSTGRESQL}PostgresConnector": "connectors.postgresql.source_connector:PostgresConnector",
+    f"{_MYSQL}MySqlConnector": "connectors.mysql.source_connector:MySqlConnector",
+    f"{_MARIADB}MariaDbConnector": "connectors.mysql.source_connector:MariaDbConnector",
 }
 
 _OBJECTS: Final = {
@@ -81,6 +85,8 @@ _TASKS: Final = {
     f"{_KAFKA}file.FileStreamSinkTask": "connectors.file.file_stream_sink:FileStreamSinkTask",
     f"{_KAFKA}file.FileStreamSourceTask": "connectors.file.file_stream_source:FileStreamSourceTask",
     f"{_POSTGRESQL}PostgresConnectorTask": "connectors.postgresql.source_connector:PostgresConnectorTask",
+    f"{_MYSQL}MySqlConnectorTask": "connectors.mysql.source_connector:MySqlConnectorTask",
+    f"{_MARIADB}MariaDbConnectorTask": "connectors.mysql.source_connector:MariaDbConnectorTask",
 }
 
 _MIRROR: Final = {

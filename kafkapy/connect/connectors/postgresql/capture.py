@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from kafkapy.connect.connectors.debezium.capture_task import DatabaseCapture, LostConnection
+from kafkapy.connect.connectors.debezium.change_events import ChangeEvent
 from kafkapy.connect.connectors.postgresql.catalog import PgCatalog
 from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, ChangeStream, RecordMaker
-from kafkapy.connect.connectors.postgresql.database import LostConnection, PgDatabase, ReplicationSession, SqlSession
+from kafkapy.connect.connectors.postgresql.database import PgDatabase, ReplicationSession, SqlSession
 from kafkapy.connect.connectors.postgresql.events import ChangeEventFactory
 from kafkapy.connect.connectors.postgresql.ledger import DeliveryLedger
 from kafkapy.connect.connectors.postgresql.lsn import lsn_text
@@ -26,7 +28,7 @@ _MESSAGES_SINCE: Final = 140000
 """The server's version from which pgoutput sends logical messages."""
 
 
-class Capture:
+class Capture(DatabaseCapture):
     """Reads records from the place that the last one had.
 
     Invariant: either `_snapshot` or `_stream` is set while it is connected, neither before `connect` and after `disconnect`.
@@ -227,6 +229,10 @@ class Capture:
         """Run SQL for a heartbeat. Raises LostConnection, ConnectException."""
         if self._session is not None:
             self._session.execute(statement)
+
+    def record(self, event: ChangeEvent, offset: dict[str, Any]) -> CapturedRecord:
+        """Return an event as a record that the ledger knows."""
+        return self._records.record(event, offset)
 
     def disconnect(self) -> None:
         """Close all sessions; `connect` continues."""

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from kafkapy.connect.connectors.debezium.settings import TableId
 from kafkapy.connect.connectors.postgresql.column_types import PgType
 from kafkapy.connect.connectors.postgresql.database import SqlSession
 from kafkapy.connect.connectors.postgresql.lsn import parse_lsn
 from kafkapy.connect.connectors.postgresql.pgoutput import PgRelation, PgRelationColumn
-from kafkapy.connect.connectors.postgresql.settings import CaptureSettings, TableId
+from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.table_schemas import TableFacts
 from kafkapy.connect.errors import ConnectException
 

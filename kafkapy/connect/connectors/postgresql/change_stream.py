@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from kafkapy.connect.connectors.postgresql.event_schemas import (
-    COUNT_SCHEMA,
-    TRANSACTION_KEY_SCHEMA,
-    TRANSACTION_VALUE_SCHEMA,
-)
-from kafkapy.connect.connectors.postgresql.events import ChangeEvent, ChangeEventFactory, Origins
+from kafkapy.connect.connectors.debezium.change_events import ChangeEvent
+from kafkapy.connect.connectors.debezium.settings import TableId
+from kafkapy.connect.connectors.debezium.transaction_events import transaction_event
+from kafkapy.connect.connectors.postgresql.events import ChangeEventFactory, Origins
 from kafkapy.connect.connectors.postgresql.ledger import DeliveryLedger
 from kafkapy.connect.connectors.postgresql.pgoutput import (
     LogicalMessage,
@@ -25,10 +23,8 @@ from kafkapy.connect.connectors.postgresql.pgoutput import (
     decode,
 )
 from kafkapy.connect.connectors.postgresql.position import ReplayFilter, StreamPosition
-from kafkapy.connect.connectors.postgresql.settings import CaptureSettings, TableId
+from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.table_schemas import CapturedTable
-from kafkapy.connect.data.schema import Schema
-from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import SourceRecord
 
@@ -218,17 +214,10 @@ class ChangeStream:
         begin = self._begin
         if not self._settings["provide.transaction.metadata"] or begin is None:
             return []
-        id_ = self._transaction_id
-        value = Struct(TRANSACTION_VALUE_SCHEMA, {"status": status, "id": id_, "ts_ms": begin.commit_us // 1000})
         place = StreamPosition(self._commit_lsn, self.position.lsn, begin.xid, 0, begin.commit_us)
+        counts: dict[str, int] | None = None
         if status == "END":
-            counts = [
-                Struct(COUNT_SCHEMA, {"data_collection": str(table), "event_count": count})
-                for table, count in self._counts.items()
-            ]
-            value.put("event_count", self._counts.total()).put("data_collections", counts)
+            counts = {str(table): count for table, count in self._counts.items()}
             place = self.position
-        topic = self._settings.topic_of(self._settings["topic.transaction"])
-        key_schema: Schema = TRANSACTION_KEY_SCHEMA
-        event = ChangeEvent(topic, key_schema, Struct(key_schema, {"id": id_}), TRANSACTION_VALUE_SCHEMA, value)
+        event = transaction_event(self._settings, status, self._transaction_id, begin.commit_us // 1000, counts)
         return [self._records.record(event, place.offset())]

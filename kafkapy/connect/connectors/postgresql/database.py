@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from kafkapy.common.config_def import Password
+from kafkapy.connect.connectors.debezium.capture_task import LostConnection
 from kafkapy.connect.connectors.postgresql.lsn import lsn_text, parse_lsn
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.required_packages import require
@@ -22,10 +23,6 @@ _SESSION: Final = (
 _FATAL: Final = re.compile(r"authentication failed|no pg_hba|does not exist|permission denied|must be superuser")
 _RETRIABLE_CODES: Final = ("08", "53", "57", "55006")
 """Connection, resources, shutdown; and a slot that is still in use by a session that has not ended yet."""
-
-
-class LostConnection(Exception):
-    """The server cannot be reached, or has ended the session: the same can be tried again."""
 
 
 @contextmanager

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any
 
+from kafkapy.connect.connectors.debezium.change_events import ChangeEvent, EnvelopeFactory
+from kafkapy.connect.connectors.debezium.event_schemas import CONNECTOR_VERSION
+from kafkapy.connect.connectors.debezium.settings import TableId
 from kafkapy.connect.connectors.postgresql.event_schemas import (
-    CONNECTOR_VERSION,
     MESSAGE_BLOCK_SCHEMA,
     MESSAGE_KEY_SCHEMA,
     MESSAGE_VALUE_SCHEMA,
     SOURCE_SCHEMA,
-    TRANSACTION_BLOCK_SCHEMA,
 )
 from kafkapy.connect.connectors.postgresql.pgoutput import (
     UNCHANGED,
@@ -23,26 +23,9 @@ from kafkapy.connect.connectors.postgresql.pgoutput import (
     PgUpdate,
     Row,
 )
-from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.table_schemas import CapturedTable
-from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import ConnectException
-from kafkapy.connect.headers import Header, Headers
-
-NEW_KEY: Final = "__debezium.newkey"
-OLD_KEY: Final = "__debezium.oldkey"
-
-
-class ChangeEvent(NamedTuple):
-    """What becomes a record: without its offset."""
-
-    topic: str
-    key_schema: Schema | None
-    key: Struct | None
-    value_schema: Schema | None
-    value: Struct | None
-    headers: Headers | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +58,7 @@ class Origins:
         return replace(self, order=(total + 1, own + 1))
 
 
-class ChangeEventFactory:
+class ChangeEventFactory(EnvelopeFactory):
     """Makes the events of changes.
 
     Args:
@@ -83,14 +66,9 @@ class ChangeEventFactory:
         now_ns: The clock, in nanoseconds since 1970.
     """
 
-    def __init__(self, settings: CaptureSettings, now_ns: Callable[[], int]) -> None:
-        self._settings, self._now_ns = settings, now_ns
-        self._has_tombstones: bool = settings["tombstones.on.delete"]
-        self._has_transactions: bool = settings["provide.transaction.metadata"]
-
     def read(self, table: CapturedTable, row: Row, origins: Origins) -> ChangeEvent:
         """Return the event of a row of a snapshot."""
-        return self._event(table, table.key_of(row), "r", None, table.row(row), origins)
+        return self.event(table, table.key_of(row), "r", None, table.row(row), origins)
 
     def change(
         self, table: CapturedTable, change: PgInsert | PgUpdate | PgDelete, origins: Origins
@@ -102,7 +80,7 @@ class ChangeEventFactory:
         """
         match change:
             case PgInsert(new=new):
-                return [self._event(table, table.key_of(new), "c", None, table.row(new), origins)]
+                return [self.event(table, table.key_of(new), "c", None, table.row(new), origins)]
             case PgUpdate():
                 return self._update(table, change, origins)
             case PgDelete():
@@ -112,7 +90,7 @@ class ChangeEventFactory:
                         f"A delete from {table.id} does not have the columns of message.key.columns; "
                         f"execute ALTER TABLE {table.id} REPLICA IDENTITY FULL"
                     )
-                return self._delete(table, table.key_of(old), table.row(old), origins)
+                return self.deleted(table, table.key_of(old), table.row(old), origins)
 
     def _update(self, table: CapturedTable, change: PgUpdate, origins: Origins) -> list[ChangeEvent]:
         old = change.old if change.old is not None else change.key
@@ -123,81 +101,31 @@ class ChangeEventFactory:
         if old is not None and table.knows_key(change.old is not None):
             old_key = table.key_of(old)
             if old_key != key:
-                new_headers = Headers().add_header(Header(NEW_KEY, table.key_schema, key))
-                old_headers = Headers().add_header(Header(OLD_KEY, table.key_schema, old_key))
-                created = self._event(table, key, "c", None, after, origins.next(), old_headers)
-                return [*self._delete(table, old_key, before, origins, new_headers), created]
-        return [self._event(table, key, "u", before, after, origins)]
-
-    def _delete(
-        self,
-        table: CapturedTable,
-        key: Struct | None,
-        before: Struct | None,
-        origins: Origins,
-        headers: Headers | None = None,
-    ) -> list[ChangeEvent]:
-        events = [self._event(table, key, "d", before, None, origins, headers)]
-        if self._has_tombstones:
-            events.append(ChangeEvent(table.topic, table.key_schema, key, None, None, headers and headers.duplicate()))
-        return events
-
-    def truncate(self, table: CapturedTable, origins: Origins) -> ChangeEvent:
-        """Return the event of an emptied table, which has no key."""
-        value = self._filled(
-            Struct(table.envelope), "t", self._source(table.id.schema, table.id.name, origins), origins
-        )
-        return ChangeEvent(table.topic, None, None, table.envelope, value)
+                return self.moved(table, (old_key, key), (before, after), origins, origins.next())
+        return [self.event(table, key, "u", before, after, origins)]
 
     def message(self, message: LogicalMessage, origins: Origins) -> ChangeEvent:
         """Return the event of a logical message."""
-        value = self._filled(Struct(MESSAGE_VALUE_SCHEMA), "m", self._source("", "", origins), origins)
+        value = self.filled(Struct(MESSAGE_VALUE_SCHEMA), "m", self.source(TableId("", ""), origins), origins)
         block = Struct(MESSAGE_BLOCK_SCHEMA, {"prefix": message.prefix, "content": message.content})
         key = Struct(MESSAGE_KEY_SCHEMA, {"prefix": message.prefix})
-        topic = self._settings.topic_of("message")
+        topic = self.settings.topic_of("message")
         return ChangeEvent(topic, MESSAGE_KEY_SCHEMA, key, MESSAGE_VALUE_SCHEMA, value.put("message", block))
 
-    def _event(
-        self,
-        table: CapturedTable,
-        key: Struct | None,
-        op: str,
-        before: Struct | None,
-        after: Struct | None,
-        origins: Origins,
-        headers: Headers | None = None,
-    ) -> ChangeEvent:
-        value = Struct(table.envelope)
-        value.put("before", before).put("after", after)
-        self._filled(value, op, self._source(table.id.schema, table.id.name, origins), origins)
-        return ChangeEvent(table.topic, table.key_schema, key, table.envelope, value, headers)
-
-    def _filled(self, value: Struct, op: str, source: Struct, origins: Origins) -> Struct:
-        now = self._now_ns()
-        value.put("source", source).put("op", op)
-        value.put("ts_ms", now // 1_000_000)
-        if value.schema.field("ts_ns") is not None:
-            value.put("ts_us", now // 1000).put("ts_ns", now)
-        if self._has_transactions and origins.order is not None:
-            total, own = origins.order
-            block = {"id": origins.transaction, "total_order": total, "data_collection_order": own}
-            value.put("transaction", Struct(TRANSACTION_BLOCK_SCHEMA, block))
-        return value
-
-    def _source(self, schema: str, table: str, origins: Origins) -> Struct:
+    def source(self, table: TableId, origins: Origins) -> Struct:
         commit = None if origins.commit_lsn is None else str(origins.commit_lsn)
         values: dict[str, Any] = {
             "version": CONNECTOR_VERSION,
             "connector": "postgresql",
-            "name": self._settings.prefix,
+            "name": self.settings.prefix,
             "ts_ms": origins.us // 1000,
             "snapshot": origins.snapshot,
-            "db": self._settings["database.dbname"],
+            "db": self.settings["database.dbname"],
             "sequence": json.dumps([commit, str(origins.lsn)], separators=(",", ":")),
             "ts_us": origins.us,
             "ts_ns": origins.us * 1000,
-            "schema": schema,
-            "table": table,
+            "schema": table.schema,
+            "table": table.name,
             "txId": origins.xid,
             "lsn": origins.lsn,
         }

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafkapy.connect.connectors.debezium.change_events import ChangeEvent
+from kafkapy.connect.connectors.debezium.settings import TableId
 from kafkapy.connect.connectors.postgresql.catalog import PgCatalog, quoted
 from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, RecordMaker
 from kafkapy.connect.connectors.postgresql.database import SqlSession
-from kafkapy.connect.connectors.postgresql.events import ChangeEvent, ChangeEventFactory, Origins
+from kafkapy.connect.connectors.postgresql.events import ChangeEventFactory, Origins
 from kafkapy.connect.connectors.postgresql.pgoutput import PgRelation
 from kafkapy.connect.connectors.postgresql.position import StreamPosition
-from kafkapy.connect.connectors.postgresql.settings import CaptureSettings, TableId
+from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.table_schemas import CapturedTable
 
 log: Final = logging.getLogger("kafkapy.connect.connectors.postgresql")

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.postgresql.capture import Capture
-from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, RecordMaker, source_partition
-from kafkapy.connect.connectors.postgresql.config_table import CONFIG_DEF, read_options
-from kafkapy.connect.connectors.postgresql.database import LostConnection
-from kafkapy.connect.connectors.postgresql.event_schemas import (
+from kafkapy.connect.connectors.debezium.capture_task import CaptureTask, LostConnection
+from kafkapy.connect.connectors.debezium.event_schemas import (
     CONNECTOR_VERSION,
-    HEARTBEAT_KEY_SCHEMA,
-    HEARTBEAT_VALUE_SCHEMA,
 )
-from kafkapy.connect.connectors.postgresql.events import ChangeEvent
+from kafkapy.connect.connectors.postgresql.capture import Capture
+from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, source_partition
+from kafkapy.connect.connectors.postgresql.config_table import CONFIG_DEF, read_options
 from kafkapy.connect.connectors.postgresql.position import StreamPosition
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.snapshot import SnapshotProgress
 from kafkapy.connect.connectors.required_packages import require
 from kafkapy.connect.connectors.unused_configs import warn_of_unused
-from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.source import ExactlyOnceSupport, SourceConnector, SourceTask
@@ -90,79 +84,30 @@ class PostgresConnector(SourceConnector):
         return True
 
 
-class PostgresConnectorTask(SourceTask):
-    """Reads the database.
-
-    Invariant: `_failures` counts the connections that were lost since a poll succeeded.
-    """
+class PostgresConnectorTask(CaptureTask):
+    """Reads a PostgreSQL database."""
 
     java_class = "io.debezium.connector.postgresql.PostgresConnectorTask"
-
-    def __init__(self) -> None:
-        self._stopped = threading.Event()
-        self._capture: Capture | None = None
-        self._failures = 0
-        self._retry_at = 0.0
-
-    def version(self) -> str:
-        return CONNECTOR_VERSION
+    server = "PostgreSQL"
 
     def start(self, config: Mapping[str, str]) -> None:
-        self._settings = CaptureSettings.of(config)
-        partition = source_partition(self._settings)
-        self._capture = Capture(self._settings, self.context.offset_storage_reader().offset(partition))
-        self._heartbeats = CaptureHeartbeats(self._settings)
-        self._max_batch: int = self._settings["max.batch.size"]
-        self._wait_s = self._settings["poll.interval.ms"] / 1000
-
-    def poll(self) -> list[SourceRecord] | None:
-        """Return the next records. A lost connection is tried again, and only logged until `errors.max.retries` is reached."""
-        assert self._capture is not None
-        left = self._retry_at - time.monotonic()
-        if self._capture.is_finished or left > 0:
-            self._stopped.wait(min(left, _STEP_S) if left > 0 else self._wait_s)
-            return None
-        try:
-            return self._poll(self._capture) or None
-        except LostConnection as error:
-            self._lost(self._capture, error)
-            return None
-
-    def _poll(self, capture: Capture) -> list[SourceRecord]:
-        if not capture.is_connected:
-            capture.connect()
-        capture.confirm()
-        beats = self._heartbeats.due(capture)
-        if beats:
-            return [*beats]
-        records = capture.read(self._max_batch, self._wait_s)
-        self._failures = 0
-        return [*records]
-
-    def _lost(self, capture: Capture, error: LostConnection) -> None:
-        self._failures += 1
-        capture.disconnect()
-        most: int = self._settings["errors.max.retries"]
-        if 0 <= most < self._failures:
-            raise ConnectException(f"The connection was lost {self._failures} times: {error}") from error
-        longest = self._settings["retriable.restart.connector.wait.ms"]
-        pause = min(self._settings["retry.backoff.ms"] * 2 ** min(self._failures - 1, 20), longest)
-        log.warning("The connection to PostgreSQL is lost; trying again in %d ms: %s", pause, error)
-        self._retry_at = time.monotonic() + pause / 1000
+        settings = CaptureSettings.of(config)
+        offset = self.context.offset_storage_reader().offset(source_partition(settings))
+        self._postgresql = Capture(settings, offset)
+        self.begin(settings, self._postgresql)
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        if isinstance(record, CapturedRecord) and self._capture is not None:
-            self._capture.ledger.delivered(record.number)
+        if isinstance(record, CapturedRecord):
+            self._postgresql.ledger.delivered(record.number)
 
     def commit(self) -> None:
-        if self._capture is not None:
-            self._capture.ledger.committed()
+        self._postgresql.ledger.committed()
 
     def stop(self) -> None:
         self._stopped.set()
-        capture = self._capture
-        if capture is None:
+        if self._capture is None:
             return
+        capture = self._postgresql
         try:
             if capture.is_connected:
                 capture.confirm()
@@ -171,33 +116,3 @@ class PostgresConnectorTask(SourceTask):
                 capture.drop_slot()
         except (LostConnection, ConnectException) as error:
             log.warning("The end of the task could not be told to PostgreSQL: %s", error)
-
-
-class CaptureHeartbeats:
-    """Makes the records of the heartbeat topic. Invariant: the next one is due at `_next`.
-
-    Args:
-        settings: The interval, the topic and the query.
-    """
-
-    def __init__(self, settings: CaptureSettings) -> None:
-        self._settings = settings
-        self._interval_s: float = settings["heartbeat.interval.ms"] / 1000
-        self._next = 0.0
-
-    def due(self, capture: Capture) -> list[CapturedRecord]:
-        """Return the record that is due, if one is, and run the query. Raises LostConnection."""
-        offset = capture.offset
-        if not self._interval_s or offset is None or time.monotonic() < self._next:
-            return []
-        self._next = time.monotonic() + self._interval_s
-        if query := self._settings["heartbeat.action.query"]:
-            capture.execute(query)
-        event = ChangeEvent(
-            self._settings.heartbeat_topic,
-            HEARTBEAT_KEY_SCHEMA,
-            Struct(HEARTBEAT_KEY_SCHEMA, {"serverName": self._settings.prefix}),
-            HEARTBEAT_VALUE_SCHEMA,
-            Struct(HEARTBEAT_VALUE_SCHEMA, {"ts_ms": time.time_ns() // 1_000_000}),
-        )
-        return [RecordMaker(self._settings, capture.ledger).record(event, offset)]

@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafkapy.connect.connectors.debezium.event_schemas import envelope_schema
+from kafkapy.connect.connectors.debezium.settings import TableId
+from kafkapy.connect.connectors.debezium.value_type import ValueType
 from kafkapy.connect.connectors.postgresql.column_types import PgType
-from kafkapy.connect.connectors.postgresql.event_schemas import envelope_schema
+from kafkapy.connect.connectors.postgresql.event_schemas import SOURCE_SCHEMA
 from kafkapy.connect.connectors.postgresql.pgoutput import UNCHANGED, ColumnText, PgRelation, Row
-from kafkapy.connect.connectors.postgresql.settings import CaptureSettings, TableId
-from kafkapy.connect.connectors.postgresql.value_types import ValueType, ValueTypes, read_value
+from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
+from kafkapy.connect.connectors.postgresql.value_types import ValueTypes, read_value
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import Struct
@@ -91,7 +94,7 @@ class CapturedTable:
         name = settings.schema_name(self.topic)
         self.value_schema = _struct(f"{name}.Value", self.columns, optional=True)
         self.key_schema = _struct(f"{name}.Key", self.key, optional=False) if self.key else None
-        self.envelope = envelope_schema(f"{name}.Envelope", self.value_schema)
+        self.envelope = envelope_schema(f"{name}.Envelope", self.value_schema, SOURCE_SCHEMA)
         self._identity = _identity(relation)
 
     def row(self, row: Row) -> Struct:

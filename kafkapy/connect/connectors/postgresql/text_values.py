@@ -9,8 +9,8 @@ import datetime as dt
 import re
 from typing import Final
 
-US: Final = 1_000_000
-DAY_US: Final = 86_400 * US
+from kafkapy.connect.connectors.debezium.iso_times import DAY_US, EPOCH, ERA_DAYS, US
+
 POSITIVE_INFINITY_US: Final = 9_223_372_036_825_200_000
 """What Debezium has for `infinity` in microseconds."""
 NEGATIVE_INFINITY_US: Final = -9_223_372_036_832_400_000
@@ -18,9 +18,6 @@ _INFINITIES: Final = {"infinity": POSITIVE_INFINITY_US, "-infinity": NEGATIVE_IN
 _INFINITE_DAYS: Final = {"infinity": 2**31 - 1, "-infinity": -(2**31)}
 _DATE: Final = re.compile(r"(\d+)-(\d\d)-(\d\d)( BC)?")
 _TIME: Final = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-]\d\d(?::\d\d){0,2})?")
-_ERA_DAYS: Final = 146_097
-"""Days of 400 years: the calendar repeats."""
-_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
 ArrayText = list["str | ArrayText | None"]
 
@@ -47,7 +44,7 @@ def parse_days(text: str) -> int:
     if found[4]:
         year = 1 - year
     eras, year_of_era = divmod(year - 1, 400)
-    return dt.date(year_of_era + 1, int(found[2]), int(found[3])).toordinal() + eras * _ERA_DAYS - _EPOCH
+    return dt.date(year_of_era + 1, int(found[2]), int(found[3])).toordinal() + eras * ERA_DAYS - EPOCH
 
 
 def parse_time_us(text: str) -> int:
@@ -97,38 +94,6 @@ def parse_timestamp_us(text: str) -> int:
     era = " BC" if text.endswith(" BC") else ""
     date, _, time = text.removesuffix(" BC").partition(" ")
     return parse_days(date + era) * DAY_US + parse_time_us(time)
-
-
-def iso_timestamp(us: int, digits: int) -> str:
-    """Return microseconds since 1970 as Java writes a time in UTC; `digits`: of the fraction.
-
-    Example:
-        >>> iso_timestamp(1_500_000, 6)
-        '1970-01-01T00:00:01.500000Z'
-    """
-    days, rest = divmod(us, DAY_US)
-    eras, day_of_era = divmod(days + _EPOCH - 1, _ERA_DAYS)
-    date = dt.date.fromordinal(day_of_era + 1)
-    year = date.year + eras * 400
-    shown = f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
-    return f"{shown}-{date.month:02d}-{date.day:02d}T{_iso_time(rest, digits)}Z"
-
-
-def iso_time(us: int) -> str:
-    """Return a time of day in UTC as Java writes it, with the digits of the fraction that it needs.
-
-    Example:
-        >>> iso_time(1_500_000)
-        '00:00:01.5Z'
-    """
-    text = _iso_time(us % DAY_US, 6).rstrip("0").rstrip(".") if us % US else _iso_time(us % DAY_US, 0)
-    return f"{text}Z"
-
-
-def _iso_time(us: int, digits: int) -> str:
-    seconds, fraction = divmod(us, US)
-    text = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{text}.{fraction:06d}"[: len(text) + 1 + digits] if digits else text
 
 
 def parse_interval(text: str) -> tuple[int, int, int]:

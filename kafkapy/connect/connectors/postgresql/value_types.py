@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkapy.connect.connectors.postgresql import semantic_types as semantic
+from kafkapy.connect.connectors.debezium import semantic_types as semantic
+from kafkapy.connect.connectors.debezium.iso_times import DAY_US, iso_time, iso_timestamp
+from kafkapy.connect.connectors.debezium.value_type import BINARY_ENCODINGS, ValueType, plain_schema
 from kafkapy.connect.connectors.postgresql.column_types import (
     PgType,
     numeric_precision,
@@ -17,12 +17,9 @@ from kafkapy.connect.connectors.postgresql.column_types import (
 )
 from kafkapy.connect.connectors.postgresql.settings import CaptureSettings
 from kafkapy.connect.connectors.postgresql.text_values import (
-    DAY_US,
     ArrayText,
     interval_iso,
     interval_us,
-    iso_time,
-    iso_timestamp,
     parse_array,
     parse_bits,
     parse_bytea,
@@ -41,35 +38,8 @@ from kafkapy.connect.data.logical import (
 )
 from kafkapy.connect.data.numbers import float32
 from kafkapy.connect.data.scalars import Instant
-from kafkapy.connect.data.schema import STRING_SCHEMA, Schema, Type
+from kafkapy.connect.data.schema import STRING_SCHEMA, Type
 from kafkapy.connect.errors import ConnectException
-
-
-@dataclass(frozen=True)
-class ValueType:
-    """How the values of a column are represented.
-
-    Attributes:
-        builder: Begins the schema.
-        read: Converts PostgreSQL's text. Raises ValueError.
-        zero: Stands for a value that is not known, where the column cannot be null.
-        unavailable: Stands for a large value that an update has left alone.
-
-    Example:
-        >>> ValueType(lambda: SchemaBuilder(Type.INT32), int, 0, 0).read("5")
-        5
-    """
-
-    builder: Callable[[], SchemaBuilder]
-    read: Callable[[str], Any]
-    zero: Any
-    unavailable: Any
-
-    def schema(self, optional: bool) -> Schema:
-        """Return the schema of a column, or of an element."""
-        builder = self.builder()
-        return builder.optional().build() if optional else builder.build()
-
 
 _STRINGS: Final = frozenset(
     ("text", "varchar", "bpchar", "char", "name", "citext", "inet", "cidr", "macaddr", "macaddr8")
@@ -104,9 +74,9 @@ class ValueTypes:
         self._others: Mapping[str, Callable[[int], ValueType]] = {
             "bool": lambda _: ValueType(lambda: SchemaBuilder(Type.BOOLEAN), lambda text: text == "t", False, False),
             "float4": lambda _: ValueType(
-                _plain(Type.FLOAT32), lambda text: float32(float(text)), float32(0.0), float32(0.0)
+                plain_schema(Type.FLOAT32), lambda text: float32(float(text)), float32(0.0), float32(0.0)
             ),
-            "float8": lambda _: ValueType(_plain(Type.FLOAT64), float, 0.0, 0.0),
+            "float8": lambda _: ValueType(plain_schema(Type.FLOAT64), float, 0.0, 0.0),
             "numeric": self._numeric,
             "money": lambda _: self._money(),
             "bytea": lambda _: self._bytea(),
@@ -138,9 +108,9 @@ class ValueTypes:
         if type.kind == "e":
             return self._enum(type.labels)
         if type.name in _INTEGERS:
-            return ValueType(_plain(_INTEGERS[type.name]), int, 0, 0)
+            return ValueType(plain_schema(_INTEGERS[type.name]), int, 0, 0)
         if type.name in _STRINGS or type.kind in ("r", "m"):
-            return ValueType(_plain(Type.STRING), str, "", self._placeholder)
+            return ValueType(plain_schema(Type.STRING), str, "", self._placeholder)
         if type.name in _NAMED:
             return self._text(f"{semantic.DATA}{_NAMED[type.name]}")
         if type.name in self._others:
@@ -194,9 +164,9 @@ class ValueTypes:
     def _numeric(self, modifier: int) -> ValueType:
         mode, precision = self._settings.word("decimal.handling.mode"), numeric_precision(modifier)
         if mode == "double":
-            return ValueType(_plain(Type.FLOAT64), float, 0.0, 0.0)
+            return ValueType(plain_schema(Type.FLOAT64), float, 0.0, 0.0)
         if mode == "string":
-            return ValueType(_plain(Type.STRING), semantic.decimal_string, "0", "0")
+            return ValueType(plain_schema(Type.STRING), semantic.decimal_string, "0", "0")
         if precision is None:
             return ValueType(semantic.variable_decimal_builder, semantic.read_variable_decimal, *_VARIABLE_ZEROS)
         digits, scale = precision
@@ -211,9 +181,9 @@ class ValueTypes:
     def _money(self) -> ValueType:
         mode, scale = self._settings.word("decimal.handling.mode"), self._settings["money.fraction.digits"]
         if mode == "double":
-            return ValueType(_plain(Type.FLOAT64), lambda text: float(semantic.money_text(text)), 0.0, 0.0)
+            return ValueType(plain_schema(Type.FLOAT64), lambda text: float(semantic.money_text(text)), 0.0, 0.0)
         if mode == "string":
-            return ValueType(_plain(Type.STRING), semantic.money_text, "0", "0")
+            return ValueType(plain_schema(Type.STRING), semantic.money_text, "0", "0")
         zero = semantic.read_decimal("0", scale)
         return ValueType(
             lambda: decimal_builder(scale),
@@ -228,14 +198,14 @@ class ValueTypes:
     def _binary(self, read: Callable[[str], bytes]) -> ValueType:
         mode, hidden = self._settings.word("binary.handling.mode"), self._placeholder.encode()
         if mode == "bytes":
-            return ValueType(_plain(Type.BYTES), read, b"", hidden)
-        encode = _ENCODINGS[mode]
-        return ValueType(_plain(Type.STRING), lambda text: encode(read(text)), "", encode(hidden))
+            return ValueType(plain_schema(Type.BYTES), read, b"", hidden)
+        encode = BINARY_ENCODINGS[mode]
+        return ValueType(plain_schema(Type.STRING), lambda text: encode(read(text)), "", encode(hidden))
 
     def _bits(self, modifier: int) -> ValueType:
         length = text_length(modifier)
         if length == 1:
-            return ValueType(_plain(Type.BOOLEAN), lambda text: text == "1", False, False)
+            return ValueType(plain_schema(Type.BOOLEAN), lambda text: text == "1", False, False)
         shown = str(2**31 - 1 if length is None else length)
         return ValueType(
             lambda: semantic.named(Type.BYTES, semantic.BITS)().parameter("length", shown), parse_bits, b"", b""
@@ -312,10 +282,6 @@ def read_value(type: ValueType, text: str | bytes, column: str) -> Any:
         raise ConnectException(f"The value {text[:64]!r} of column {column} cannot be represented: {error}") from error
 
 
-def _plain(type: Type) -> Callable[[], SchemaBuilder]:
-    return lambda: SchemaBuilder(type)
-
-
 def _java_name_uuid(name: bytes) -> uuid.UUID:
     """`UUID.nameUUIDFromBytes`."""
     import hashlib
@@ -324,8 +290,3 @@ def _java_name_uuid(name: bytes) -> uuid.UUID:
 
 
 _VARIABLE_ZEROS: Final = [semantic.read_variable_decimal("0")] * 2
-_ENCODINGS: Final[Mapping[str, Callable[[bytes], str]]] = {
-    "base64": lambda data: base64.b64encode(data).decode(),
-    "base64-url-safe": lambda data: base64.urlsafe_b64encode(data).decode(),
-    "hex": bytes.hex,
-}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.connect.connectors.debezium.settings import TableId
 from kafkapy.connect.connectors.postgresql.position import ReplayFilter, StreamPosition
-from kafkapy.connect.connectors.postgresql.settings import TableId
 from kafkapy.connect.connectors.postgresql.snapshot import SnapshotProgress
 from kafkapy.connect.errors import ConnectException
 

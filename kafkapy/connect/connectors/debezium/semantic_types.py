@@ -27,7 +27,10 @@ _TIME: Final = "io.debezium.time."
 ENUM: Final = f"{DATA}Enum"
 BITS: Final = f"{DATA}Bits"
 VARIABLE_SCALE_DECIMAL: Final = f"{DATA}VariableScaleDecimal"
+ENUM_SET: Final = f"{DATA}EnumSet"
 POINT: Final = f"{DATA}geometry.Point"
+GEOMETRY: Final = f"{DATA}geometry.Geometry"
+YEAR: Final = f"{_TIME}Year"
 DATE: Final = f"{_TIME}Date"
 TIME: Final = f"{_TIME}Time"
 MICRO_TIME: Final = f"{_TIME}MicroTime"
@@ -131,6 +134,12 @@ def point_builder() -> SchemaBuilder:
     builder = SchemaBuilder(Type.STRUCT).name(POINT).version(1).doc("Geometry (POINT)")
     builder.field("x", FLOAT64_SCHEMA).field("y", FLOAT64_SCHEMA)
     return builder.field("wkb", OPTIONAL_BYTES_SCHEMA).field("srid", OPTIONAL_INT32_SCHEMA)
+
+
+def geometry_builder() -> SchemaBuilder:
+    """Begin the schema of shapes."""
+    builder = SchemaBuilder(Type.STRUCT).name(GEOMETRY).version(1).doc("Geometry")
+    return builder.field("wkb", BYTES_SCHEMA).field("srid", OPTIONAL_INT32_SCHEMA)
 
 
 def read_point(text: str) -> Struct:

@@ -1,0 +1,1 @@
+"""What the connectors that capture changes have in common: Debezium's configs, schemas and events."""

@@ -1,0 +1,1 @@
+"""Changes of MySQL and MariaDB databases, from their binary logs."""
