@@ -73,7 +73,7 @@ def _collection(data: bytes, is_object: bool, size: int, depth: int) -> str:
         keys.append(_quoted(data[place : place + length].decode()))
     values = []
     for _ in range(count):
-        type, entry = reader.uint(1), reader.bytes(size)
+        type, entry = reader.uint(1), reader.take(size)
         is_inline = type in _INLINE and _INLINE[type] <= size
         values.append(_value(type, entry if is_inline else data[int.from_bytes(entry, "little") :], depth + 1))
     if is_object:

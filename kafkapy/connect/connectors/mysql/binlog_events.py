@@ -86,9 +86,9 @@ def decode_query(event: BinlogEvent) -> QueryEvent | None:
         return None
     reader = ByteReader(event.body)
     thread, _, length, _ = reader.uint(4), reader.uint(4), reader.uint(1), reader.uint(2)
-    reader.bytes(reader.uint(2))
-    database = reader.bytes(length).decode("utf-8", "replace")
-    reader.bytes(1)
+    reader.take(reader.uint(2))
+    database = reader.take(length).decode("utf-8", "replace")
+    reader.take(1)
     text = reader.rest()
     if event.type == _COMPRESSED_QUERY:
         text = _inflated(text)
@@ -122,10 +122,10 @@ def decode_rows(event: BinlogEvent) -> RowsEvent:
     reader = ByteReader(event.body)
     table_id, _ = reader.uint(6), reader.uint(2)
     if version == 2:
-        reader.bytes(max(0, reader.uint(2) - 2))
+        reader.take(max(0, reader.uint(2) - 2))
     width = reader.packed()
-    before = reader.bytes((width + 7) // 8)
-    after = reader.bytes((width + 7) // 8) if operation == "u" else before
+    before = reader.take((width + 7) // 8)
+    after = reader.take((width + 7) // 8) if operation == "u" else before
     rows = reader.rest()
     return RowsEvent(
         table_id, operation, width, before, after, _inflated(rows) if event.type > _FIRST_COMPRESSED else rows
@@ -158,8 +158,8 @@ def decode_gtid(event: BinlogEvent) -> GtidEvent:
     if event.type == MARIADB_GTID:
         sequence, domain, flags = reader.uint(8), reader.uint(4), reader.uint(1)
         return GtidEvent(f"{domain}-{event.server_id}-{sequence}", bool(flags & 1))
-    reader.bytes(1)
-    source = reader.bytes(16).hex()
+    reader.take(1)
+    source = reader.take(16).hex()
     parts = (source[:8], source[8:12], source[12:16], source[16:20], source[20:])
     return GtidEvent(f"{'-'.join(parts)}:{reader.uint(8)}", False)
 

@@ -26,7 +26,7 @@ class ByteReader:
     def left(self) -> int:
         return len(self.data) - self.at
 
-    def bytes(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
         """Return so many bytes. Raises DataException if there are fewer."""
         end = self.at + count
         if count < 0 or end > len(self.data):
@@ -37,15 +37,15 @@ class ByteReader:
 
     def uint(self, size: int) -> int:
         """Return a number, least significant byte first."""
-        return int.from_bytes(self.bytes(size), "little")
+        return int.from_bytes(self.take(size), "little")
 
-    def int(self, size: int) -> int:
+    def signed(self, size: int) -> int:
         """Return a number that may be negative, least significant byte first."""
-        return int.from_bytes(self.bytes(size), "little", signed=True)
+        return int.from_bytes(self.take(size), "little", signed=True)
 
     def big(self, size: int) -> int:
         """Return a number, most significant byte first."""
-        return int.from_bytes(self.bytes(size), "big")
+        return int.from_bytes(self.take(size), "big")
 
     def packed(self) -> int:
         """Return a number of the protocol, which has 1 to 9 bytes."""
@@ -56,7 +56,7 @@ class ByteReader:
 
     def text(self) -> bytes:
         """Return bytes after their length."""
-        return self.bytes(self.packed())
+        return self.take(self.packed())
 
     def rest(self) -> bytes:
-        return self.bytes(self.left)
+        return self.take(self.left)

@@ -24,7 +24,7 @@ def read_packed_decimal(reader: ByteReader, precision: int, scale: int) -> Decim
     """Read a decimal: groups of nine digits, the most significant first; a negative number has all bits turned."""
     whole = precision - scale
     size = whole // 9 * 4 + _DIGIT_BYTES[whole % 9] + scale // 9 * 4 + _DIGIT_BYTES[scale % 9]
-    data = bytearray(reader.bytes(size))
+    data = bytearray(reader.take(size))
     is_negative = not data[0] & 0x80
     data[0] ^= 0x80
     if is_negative:

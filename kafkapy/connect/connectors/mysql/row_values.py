@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.connect.connectors.debezium.iso_times import DAY_US
 from kafkapy.connect.connectors.mysql.binary_json import json_text
@@ -18,6 +18,8 @@ from kafkapy.connect.connectors.mysql.packed_values import calendar_days, read_p
 from kafkapy.connect.connectors.mysql.table_map import StoredColumn, TableMap
 from kafkapy.connect.errors import DataException
 
+_FRACTION_US: Final = (0, 10_000, 100, 1)
+"""Microseconds of a fraction's unit, by its bytes."""
 PlainRow = tuple[Any, ...]
 
 
@@ -41,7 +43,7 @@ def read_rows(table: TableMap, present: Sequence[bytes], data: bytes) -> list[Pl
             )
     reader, rows = ByteReader(data), []
     while reader.left:
-        nulls = reader.bytes((width + 7) // 8)
+        nulls = reader.take((width + 7) // 8)
         rows.append(
             tuple(
                 None if nulls[place // 8] >> place % 8 & 1 else read_value(reader, column, stored)
@@ -56,12 +58,12 @@ def read_value(reader: ByteReader, column: MyColumn, stored: StoredColumn) -> An
     kind, meta = column.kind, stored.meta
     if kind in INTEGERS:
         size = INTEGERS[kind]
-        return reader.uint(size) if column.is_unsigned else reader.int(size)
+        return reader.uint(size) if column.is_unsigned else reader.signed(size)
     match kind:
         case "float":
-            return struct.unpack("<f", reader.bytes(4))[0]
+            return struct.unpack("<f", reader.take(4))[0]
         case "double":
-            return struct.unpack("<d", reader.bytes(8))[0]
+            return struct.unpack("<d", reader.take(8))[0]
         case "decimal":
             return read_packed_decimal(reader, meta & 0xFF, meta >> 8)
         case "bit":
@@ -83,9 +85,9 @@ def read_value(reader: ByteReader, column: MyColumn, stored: StoredColumn) -> An
 def _text(reader: ByteReader, column: MyColumn, stored: StoredColumn) -> Any:
     match stored.type:
         case 15 | 253 | 254:
-            data = reader.bytes(reader.uint(2 if stored.meta > 255 else 1))
+            data = reader.take(reader.uint(2 if stored.meta > 255 else 1))
         case 245 | 252 | 255:
-            data = reader.bytes(reader.uint(stored.meta))
+            data = reader.take(reader.uint(stored.meta))
         case _:
             raise DataException(f"Column {column.name} has the type {column.kind}, which cannot be read")
     if column.kind == "json":
@@ -116,14 +118,14 @@ def _moment(reader: ByteReader, type: int, digits: int) -> int | None:
             number = reader.big(3 + size) - (0x800000 << 8 * size)
             whole, fraction = divmod(abs(number), 1 << 8 * size)
             seconds = (whole >> 12 & 0x3FF) * 3600 + (whole >> 6 & 63) * 60 + (whole & 63)
-            us = seconds * 1_000_000 + fraction * 100 ** (3 - size)
+            us = seconds * 1_000_000 + fraction * _FRACTION_US[size]
             return -us if number < 0 else us
         case 12:
             day, clock = divmod(reader.uint(8), 1_000_000)
             days = calendar_days(day // 10000, day // 100 % 100, day % 100)
             return None if days is None else days * DAY_US + _clock(clock) * 1_000_000
         case _:
-            number = reader.int(3)
+            number = reader.signed(3)
             return (-1 if number < 0 else 1) * _clock(abs(number)) * 1_000_000
 
 
@@ -135,5 +137,4 @@ def _clock(number: int) -> int:
 def _fraction(reader: ByteReader, digits: int) -> int:
     """Microseconds of a fraction of a second."""
     size = (digits + 1) // 2
-    fraction: int = reader.big(size) * 100 ** (3 - size)
-    return fraction
+    return reader.big(size) * _FRACTION_US[size]

@@ -179,8 +179,7 @@ def _key_places(table: MyTable) -> tuple[int, ...]:
 def _select(table: MyTable) -> str:
     """The query of all rows. FLOAT is shown with six digits, unless it becomes DOUBLE."""
     columns = ", ".join(
-        f"CAST({quoted(column.name)} AS DOUBLE)" if column.kind == "float" else quoted(column.name)
-        for column in table.columns
+        f"{quoted(column.name)} + 0e0" if column.kind == "float" else quoted(column.name) for column in table.columns
     )
     return f"SELECT {columns} FROM {quoted(table.database)}.{quoted(table.name)}"
 
@@ -190,7 +189,8 @@ def _after(names: Sequence[str], last: Sequence[str]) -> tuple[str, list[str]]:
     if not last:
         return "", []
     names = [name.replace("%", "%%") for name in names]
-    parts, values = [], []
+    parts: list[str] = []
+    values: list[str] = []
     for count in range(len(names)):
         equal = "".join(f"{name} = %s AND " for name in names[:count])
         parts.append(f"({equal}{names[count]} > %s)")

@@ -77,7 +77,7 @@ def table_name(body: bytes) -> tuple[int, str, str]:
     reader = ByteReader(body)
     number, _ = reader.uint(6), reader.uint(2)
     database = reader.text().decode()
-    reader.bytes(1)
+    reader.take(1)
     return number, database, reader.text().decode()
 
 
@@ -93,10 +93,10 @@ def decode_table_map(body: bytes, encoding_of: Callable[[int], str]) -> TableMap
     """
     number, database, name = table_name(body)
     reader = ByteReader(body, 8)
-    reader.text(), reader.bytes(1), reader.text(), reader.bytes(1)
-    types = list(reader.bytes(reader.packed()))
+    reader.text(), reader.take(1), reader.text(), reader.take(1)
+    types = list(reader.take(reader.packed()))
     metas = _metas(types, reader.text())
-    nullable = reader.bytes((len(types) + 7) // 8)
+    nullable = reader.take((len(types) + 7) // 8)
     more: dict[int, bytes] = {}
     while reader.left:
         kind = reader.uint(1)
