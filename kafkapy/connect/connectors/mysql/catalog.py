@@ -38,6 +38,9 @@ FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDE
 _KEY: Final = """
 SELECT column_name FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' ORDER BY seq_in_index"""
+_HAS_ID: Final = """
+SELECT 1 FROM information_schema.columns
+WHERE table_schema = 'information_schema' AND lower(table_name) = %s AND lower(column_name) = 'id'"""
 _LABEL: Final = re.compile(r"'((?:[^']|'')*)'")
 
 
@@ -109,11 +112,14 @@ class MySqlCatalog:
         return self._encodings[collation]
 
     def _read_encodings(self) -> dict[int, str]:
-        place = "collation_character_set_applicability" if self.is_mariadb else "collations"
         found = {}
-        for number, charset in self._session.rows(f"SELECT id, character_set_name FROM information_schema.{place}"):
-            if number is not None and charset is not None:
-                found[int(number)] = _encoding(str(charset))
+        for place in ("collations", "collation_character_set_applicability"):
+            if self._session.rows(_HAS_ID, [place]):  # MariaDB has newer collations in the second one
+                for number, charset in self._session.rows(
+                    f"SELECT id, character_set_name FROM information_schema.{place}"
+                ):
+                    if number is not None and charset is not None:
+                        found[int(number)] = _encoding(str(charset))
         return found
 
     def current_position(self) -> BinlogPosition:

@@ -28,7 +28,7 @@ def read_rows(table: TableMap, present: Sequence[bytes], data: bytes) -> list[Pl
 
     Args:
         table: Of the rows.
-        present: Which columns the rows have, as bits; two for old and new rows in turn.
+        present: Which columns the rows have, as bits; two where old and new rows alternate.
         data: Of the event.
 
     Raises:

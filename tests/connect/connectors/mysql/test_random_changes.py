@@ -33,7 +33,7 @@ def test_rebuilt_tables_equal_the_source(server: MariadbServer, seed: int) -> No
     for kill in range(12):
         with world.running() as run:
             for _ in range(random.randint(2, 6)):
-                workload.run(random.randint(0, 10))
+                workload.run(random.randint(0, 6))
                 run.poll()
                 run.deliver(random.randint(0, 30))
             _apply(run, copies)
