@@ -34,7 +34,7 @@ def one_of(words: tuple[str, ...]) -> Described:
     return Described(check, ", ".join(words))
 
 
-class ConfigTable:
+class DebeziumConfigTable:
     """Collects definitions in one line each."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class ConfigTable:
         self.configs.define(name, _LIST, default, doc=doc)
 
 
-def define_shared(table: ConfigTable) -> None:
+def define_shared(table: DebeziumConfigTable) -> None:
     """Define what all connectors have: names of topics, forms of values, selections, pauses and heartbeats."""
     table.required("topic.prefix", "Start of all topics' and schemas' names; unique in the cluster.")
     table.text("topic.delimiter", ".", "Between the parts of a topic's name.")

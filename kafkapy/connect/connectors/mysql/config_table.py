@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.debezium.config_table import ConfigTable, define_shared
+from kafkapy.connect.connectors.debezium.config_table import DebeziumConfigTable, define_shared
 
 SNAPSHOT_MODES: Final = (
     *("initial", "always", "no_data", "schema_only", "never"),
@@ -14,7 +14,7 @@ SNAPSHOT_MODES: Final = (
 )
 
 
-def _define_connection(table: ConfigTable) -> None:
+def _define_connection(table: DebeziumConfigTable) -> None:
     table.required("database.hostname", "Host of the server.")
     table.number("database.port", 3306, 1, "Port of the server.")
     table.required("database.user", "User with REPLICATION SLAVE, REPLICATION CLIENT and SELECT.")
@@ -30,7 +30,7 @@ def _define_connection(table: ConfigTable) -> None:
     table.number("connect.keep.alive.interval.ms", 60_000, 100, "How often it does.")
 
 
-def _define_reading(table: ConfigTable) -> None:
+def _define_reading(table: DebeziumConfigTable) -> None:
     table.word("snapshot.mode", SNAPSHOT_MODES, "When the tables are read.")
     table.word("snapshot.locking.mode", ("minimal", "none"), "Whether MySQL is locked while a snapshot begins.")
     for kind, what in (("database", "Databases"), ("table", "Tables (database.table)"), ("column", "Columns")):
@@ -40,7 +40,7 @@ def _define_reading(table: ConfigTable) -> None:
     table.word("event.processing.failure.handling.mode", modes, "What a change does that is logged as a statement.")
 
 
-def _define_events(table: ConfigTable) -> None:
+def _define_events(table: DebeziumConfigTable) -> None:
     table.word("decimal.handling.mode", ("precise", "double", "string"), "Form of DECIMAL.")
     table.word("bigint.unsigned.handling.mode", ("long", "precise"), "Form of BIGINT UNSIGNED.")
     table.word("time.precision.mode", ("adaptive_time_microseconds", "connect"), "Form of dates and times.")
@@ -49,7 +49,7 @@ def _define_events(table: ConfigTable) -> None:
 
 
 def _definitions() -> ConfigDef:
-    table = ConfigTable()
+    table = DebeziumConfigTable()
     define_shared(table)
     _define_connection(table)
     _define_events(table)

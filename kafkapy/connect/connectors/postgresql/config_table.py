@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config import ConfigDef
-from kafkapy.connect.connectors.debezium.config_table import ConfigTable, define_shared
+from kafkapy.connect.connectors.debezium.config_table import DebeziumConfigTable, define_shared
 
 SNAPSHOT_MODES: Final = (
     *("initial", "always", "no_data", "never", "schema_only"),
@@ -14,7 +14,7 @@ SNAPSHOT_MODES: Final = (
 )
 
 
-def _define_connection(table: ConfigTable) -> None:
+def _define_connection(table: DebeziumConfigTable) -> None:
     table.required("database.hostname", "Host of the server.")
     table.number("database.port", 5432, 1, "Port of the server.")
     table.required("database.user", "Role with REPLICATION that may read the tables.")
@@ -29,7 +29,7 @@ def _define_connection(table: ConfigTable) -> None:
     table.flag("database.tcpKeepAlive", True, "Whether the connections send TCP keep-alives.")
 
 
-def _define_streaming(table: ConfigTable) -> None:
+def _define_streaming(table: DebeziumConfigTable) -> None:
     table.word("plugin.name", ("pgoutput",), "Output plug-in of the slot.")
     table.text("slot.name", "debezium", "Replication slot; it is created if it is missing.")
     table.flag("slot.drop.on.stop", False, "Whether the slot is dropped when the task stops: changes are lost then.")
@@ -39,11 +39,11 @@ def _define_streaming(table: ConfigTable) -> None:
     table.number("status.update.interval.ms", 10_000, 1, "How often the server is told what it may remove.")
 
 
-def _define_snapshot(table: ConfigTable) -> None:
+def _define_snapshot(table: DebeziumConfigTable) -> None:
     table.word("snapshot.mode", SNAPSHOT_MODES, "When the tables are read.")
 
 
-def _define_selection(table: ConfigTable) -> None:
+def _define_selection(table: DebeziumConfigTable) -> None:
     for kind, what in (("schema", "Schemas"), ("table", "Tables (schema.table)"), ("column", "schema.table.column")):
         table.patterns(f"{kind}.include.list", f"{what} that are captured: regular expressions for the whole name.")
         table.patterns(f"{kind}.exclude.list", f"{what} that are not captured.")
@@ -51,7 +51,7 @@ def _define_selection(table: ConfigTable) -> None:
     table.patterns("message.prefix.exclude.list", "Prefixes of logical messages that are not captured.")
 
 
-def _define_events(table: ConfigTable) -> None:
+def _define_events(table: DebeziumConfigTable) -> None:
     table.word("decimal.handling.mode", ("precise", "double", "string"), "Form of NUMERIC and MONEY.")
     modes = ("adaptive", "adaptive_time_microseconds", "connect")
     table.word("time.precision.mode", modes, "Form of dates and times.")
@@ -63,7 +63,7 @@ def _define_events(table: ConfigTable) -> None:
 
 
 def _definitions() -> ConfigDef:
-    table = ConfigTable()
+    table = DebeziumConfigTable()
     define_shared(table)
     _define_connection(table)
     _define_events(table)
