@@ -155,7 +155,8 @@ class RecordLayout:
 
 def _fields_of(schema: Schema | None, value: Any, place: str) -> list[tuple[str, Schema | None, Any]]:
     if isinstance(value, Struct):
-        return [(field.name, field.schema, value.get(field.name)) for field in value.schema.fields]
+        pairs = zip(value.schema.fields, value.values(use_defaults=True), strict=True)
+        return [(field.name, field.schema, each) for field, each in pairs]
     if isinstance(value, dict) and schema is None:
         return [(str(name), None, each) for name, each in value.items()]
     raise ConnectException(
@@ -166,7 +167,7 @@ def _fields_of(schema: Schema | None, value: Any, place: str) -> list[tuple[str,
 def _is_envelope(schema: Schema | None, value: Any) -> bool:
     """Return whether it is a change event of Debezium's."""
     if isinstance(value, Struct):
-        names = {field.name for field in value.schema.fields}
+        names = value.schema.fields_by_name.keys()
         return "op" in names and ("after" in names or (schema is not None and str(schema.name).endswith(".Envelope")))
     return isinstance(value, dict) and {"op", "before", "after", "source"} <= set(value)
 
