@@ -13,6 +13,8 @@ from kafkapy.mirror.replication_policy import SourceAndTarget
 
 log = logging.getLogger("kafkapy.mirror")
 
+_LOOK_S = 0.2
+
 
 class Flow(Protocol):
     """A flow's worker."""
@@ -38,7 +40,9 @@ MakeFlow = Callable[[SourceAndTarget, Callable[[], None]], Flow]
 class MirrorMaker:
     """Runs a worker for each flow to some clusters.
 
-    Invariant: `start` creates the `_flows` one after the other, and `stop` stops each started one.
+    Invariant: `start` creates the `_flows` one after the other, and `stop` stops each started one. `_is_ended` is set
+    without a lock, and `wait` looks at it again and again: a signal's handler interrupts `wait` anywhere, also where it
+    holds the event's lock, and a signal that comes just before `wait` blocks does not end that.
     """
 
     def __init__(
@@ -67,7 +71,8 @@ class MirrorMaker:
         self._make_flow = make_flow
         self._servers = servers
         self._flows: list[Flow] = []
-        self._ended = threading.Event()
+        self._is_ended = False
+        self._woken = threading.Event()
 
     def start(self) -> None:
         """Create and start the workers. Raises ConfigException, KafkaError."""
@@ -75,19 +80,24 @@ class MirrorMaker:
             self._servers.start(self.pairs)
         for pair in self.pairs:
             log.info("Starting the worker of %s", pair)
-            flow = self._make_flow(pair, self._ended.set)
+            flow = self._make_flow(pair, self._flow_ended)
             self._flows.append(flow)
             flow.start()
         log.info("MirrorMaker runs %d flows", len(self._flows))
 
     def wait(self) -> BaseException | None:
         """Wait until `request_stop`, or until an error ends a worker; return the error."""
-        self._ended.wait()
+        while not self._is_ended:
+            self._woken.wait(_LOOK_S)
         return next((flow.failure for flow in self._flows if flow.failure is not None), None)
 
     def request_stop(self) -> None:
         """End `wait`. Callable from any thread and from signal handlers."""
-        self._ended.set()
+        self._is_ended = True
+
+    def _flow_ended(self) -> None:
+        self._is_ended = True
+        self._woken.set()
 
     def stop(self) -> None:
         """Stop all workers, and wait until they have ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,19 @@ def test_a_worker_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(MirrorMaker(MirrorMakerConfig(PROPERTIES), make)) == 3
     assert "MirrorMaker has failed: " in capsys.readouterr().err
     assert all(flow.calls[-1] == "join" for flow in flows.made)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
+def test_a_signal_ends_the_wait_whenever_it_comes() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        for number in range(20):
+            maker = MirrorMaker(MirrorMakerConfig(PROPERTIES), Flows().make)
+            signal.signal(signal.SIGALRM, lambda *_, maker=maker: maker.request_stop())
+            signal.setitimer(signal.ITIMER_REAL, (number + 1) * 2e-6)
+            assert maker.wait() is None
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_cluster_that_cannot_be_reached(capsys: pytest.CaptureFixture[str]) -> None:
