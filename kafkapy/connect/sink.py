@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol
+from typing import Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.connector import Connector, ConnectorContext, ConnectorTask
+from kafkapy.connect.records import SinkRecord
 from kafkapy.structs import OffsetAndMetadata
-
-SinkRecord = Any
-"""A record with `kafka_offset`, and its topic, partition and offset before transforms."""
 
 TOPICS_CONFIG = "topics"
 TOPICS_REGEX_CONFIG = "topics.regex"

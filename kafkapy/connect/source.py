@@ -8,11 +8,9 @@ from enum import Enum
 from typing import Any, Protocol
 
 from kafkapy.connect.connector import Connector, ConnectorContext, ConnectorTask
+from kafkapy.connect.records import SourceRecord
 from kafkapy.producer.future import BatchMetadata, RecordMetadata
 from kafkapy.structs import TopicPartition
-
-SourceRecord = Any
-"""A record with `source_partition` and `source_offset`."""
 
 TRANSACTION_BOUNDARY_CONFIG = "transaction.boundary"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from kafkapy.connect.source import SourceRecord
+from kafkapy.connect.records import SourceRecord
 
 
 class WorkerTransactionContext:

@@ -273,7 +273,9 @@ def test_a_task_reports_a_record_and_its_offset_waits_for_the_report() -> None:
         for record in records:
             reporter = world.task.context.errant_record_reporter()
             assert reporter is not None
-            reporter.report(router.apply(record), ValueError("no"))
+            routed = router.apply(record)
+            assert routed is not None
+            reporter.report(routed, ValueError("no"))
 
     world.notes.on_put = put
     world.consumer.gets_partitions(TP)

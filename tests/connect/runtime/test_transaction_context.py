@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
+from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.connect.source import TransactionBoundary
 
 
 def test_each_request_counts_once() -> None:
     context = WorkerTransactionContext()
-    one, other = SimpleNamespace(topic="t", kafka_partition=0), SimpleNamespace(topic="t", kafka_partition=0)
+    one, other = SourceRecord({}, {}, "t", 0), SourceRecord({}, {}, "t", 0)
     context.commit_transaction(one)
     assert not context.should_commit_on(other)  # equal, and yet another record
     assert context.should_commit_on(one) and not context.should_commit_on(one)
@@ -22,7 +21,7 @@ def test_each_request_counts_once() -> None:
 
 def test_both_at_once_is_an_error() -> None:
     context = WorkerTransactionContext()
-    record = SimpleNamespace(topic="t", kafka_partition=3)
+    record = SourceRecord({}, {}, "t", 3)
     context.commit_transaction(record)
     context.abort_transaction(record)
     with pytest.raises(RuntimeError, match="same record against topic/partition t/3"):
@@ -41,7 +40,7 @@ def test_boundaries_by_name() -> None:
 
 def test_a_record_that_two_polls_do_not_return_is_forgotten() -> None:
     context = WorkerTransactionContext()
-    kept, late, lost = (SimpleNamespace(topic="t", kafka_partition=0) for _ in range(3))
+    kept, late, lost = (SourceRecord({}, {}, "t", 0) for _ in range(3))
     for record in (kept, late, lost):
         context.commit_transaction(record)
     context.polled([kept])
