@@ -89,7 +89,7 @@ class AvroEncoder:
 
 def avro_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     """Yield the values of a file, each with its schema. Raises DataException for a schema that Connect does not have."""
-    require("connect-objects", "fastavro", "Avro files")
+    require("connect-objects", "fastavro", "The format Avro")
     import fastavro
 
     opened = fastavro.block_reader(file)

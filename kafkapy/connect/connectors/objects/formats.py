@@ -81,7 +81,7 @@ def make_format(name: str, config: Mapping[str, Any]) -> FileFormat:
     """
     match format_name(name):
         case "Avro":
-            require("connect-objects", "fastavro", "Avro files")
+            require("connect-objects", "fastavro", "The format Avro")
             from kafkapy.connect.connectors.objects.avro_format import AvroEncoder, avro_options
 
             options, codec = avro_options(config), config["avro.codec"]
@@ -89,7 +89,7 @@ def make_format(name: str, config: Mapping[str, Any]) -> FileFormat:
                 ".avro", lambda spool, schema, path: AvroEncoder(spool, schema, options, codec, path), True
             )
         case "Parquet":
-            require("connect-objects", "pyarrow", "Parquet files")
+            require("connect-objects", "pyarrow", "The format Parquet")
             from kafkapy.connect.connectors.objects.parquet_format import ParquetEncoder
 
             codec = config["parquet.codec"]

@@ -22,7 +22,7 @@ _ROWS: Final = 1000
 
 def parquet_records(file: BinaryIO) -> Iterator[tuple[Schema, Any]]:
     """Yield the rows of a file as structs, each with its schema. Raises DataException for types that Connect lacks."""
-    require("connect-objects", "pyarrow", "Parquet files")
+    require("connect-objects", "pyarrow", "The format Parquet")
     from pyarrow import parquet
 
     opened = parquet.ParquetFile(file)
