@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,72 +13,25 @@ import pytest
 
 from kafkapy import KafkaConsumer
 from kafkapy.testing import KafkaCluster
+from system_tests.capturing_worker import CapturingWorker
 from system_tests.conftest import Note
-from system_tests.services import ROOT
 from tests.connect.connectors.postgresql.workload import TABLES, RebuiltTables, Workload, differences
 from tests.databases.postgresql import PostgresqlServer
 
 SECONDS = 900
 QUIET_SECONDS = 5
-_JSON = "org.apache.kafka.connect.json.JsonConverter"
 _PREFIX = "captured"
 
 
-class CapturingWorker:
-    """A standalone worker with the connector; it is killed and started again on the same offsets."""
-
-    def __init__(self, bootstrap: str, server: PostgresqlServer, folder: Path) -> None:
-        self._folder = folder
-        converters = {f"{part}.converter": _JSON for part in ("key", "value", "header")}
-        plain = {f"{part}.converter.schemas.enable": "false" for part in ("key", "value", "header")}
-        self._orders = {
-            "worker": {
-                "bootstrap.servers": bootstrap,
-                "offset.flush.interval.ms": "200",
-                "offset.storage.file.filename": str(folder / "offsets"),
-                **converters,
-                **plain,
-            },
-            "name": "capture",
-            "kill": None,
-            "connector": {
-                "name": "capture",
-                "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-                "database.hostname": "127.0.0.1",
-                "database.port": str(server.port),
-                "database.user": "postgres",
-                "database.dbname": "postgres",
-                "topic.prefix": _PREFIX,
-                "skipped.operations": "none",
-                "retriable.restart.connector.wait.ms": "500",
-                "poll.interval.ms": "50",
-                **{key: value for key, value in plain.items() if key.startswith("header")},
-            },
-        }
-        self._process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        with open(self._folder / "worker.log", "ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "kafkapy.connect.testing_worker"],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-                text=True,
-            )
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(self._orders) + "\n")
-        self._process.stdin.flush()
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
-
-    def log_text(self) -> str:
-        return (self._folder / "worker.log").read_text("utf-8", "replace")[-3000:]
+def _connector(server: PostgresqlServer) -> dict[str, str]:
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.hostname": "127.0.0.1",
+        "database.port": str(server.port),
+        "database.user": "postgres",
+        "database.dbname": "postgres",
+        "topic.prefix": _PREFIX,
+    }
 
 
 class RebuildingReader:
@@ -135,7 +84,7 @@ def test_tables_made_of_topics_equal_the_source(
         bootstrap = str(cluster.bootstrap_servers)
         workload = Workload(server.dsn, random.randrange(1000))
         workload.prepare()
-        worker, reader = CapturingWorker(bootstrap, server, tmp_path), RebuildingReader(bootstrap)
+        worker, reader = CapturingWorker(bootstrap, _connector(server), tmp_path), RebuildingReader(bootstrap)
         worker.start()
         started = time.monotonic()
         try:

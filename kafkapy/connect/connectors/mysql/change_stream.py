@@ -24,6 +24,8 @@ from kafkapy.connect.errors import ConnectException
 
 log: Final = logging.getLogger("kafkapy.connect.connectors.mysql")
 _MOST_TABLES: Final = 2000
+_NO_TABLE: Final = 0xFFFFFF
+"""Of an event without rows that only ends a statement."""
 EventAndOffset = tuple[ChangeEvent, dict[str, Any]]
 
 
@@ -189,6 +191,8 @@ class BinlogStream:
     def _rows(self, event: BinlogEvent) -> list[EventAndOffset]:
         rows = log_events.decode_rows(event)
         number, self._events = self._events, self._events + 1
+        if rows.table_id == _NO_TABLE:
+            return []
         if rows.table_id not in self._maps:
             raise ConnectException(f"The server sent rows of table {rows.table_id}, which it has not announced")
         found = self._maps[rows.table_id]

@@ -178,9 +178,10 @@ class BinlogSession:
         self._session = session
         interval_s = settings["connect.keep.alive.interval.ms"] / 1000 if settings["connect.keep.alive"] else 0.0
         self._silence_s = 3 * interval_s + 5 if interval_s else float("inf")
-        session.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
+        for side in ("master", "source"):  # the older and the newer name
+            session.execute(f"SET @{side}_binlog_checksum = @@global.binlog_checksum")
+            session.execute(f"SET @{side}_heartbeat_period = {int(interval_s * 1e9)}")
         self._has_checksums = str(session.value("SELECT @@global.binlog_checksum")).upper() not in ("NONE", "0")
-        session.execute(f"SET @master_heartbeat_period = {int(interval_s * 1e9)}")
         session.execute("SET @mariadb_slave_capability = 4")
         flags, file, place = 0, position.file, position.place
         if settings["include.query"] and settings.flavor == "mariadb":

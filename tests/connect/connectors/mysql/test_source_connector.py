@@ -14,7 +14,7 @@ from kafkapy.connect.testing import ConnectorTest, Kill
 from kafkapy.testing import KafkaCluster
 from tests.connect.connectors.mysql.binlog_world import BinlogWorld
 from tests.connect.connectors.postgresql.captured import header, ops, plain
-from tests.databases.mariadb import MariadbServer
+from tests.databases.mariadb import PASSWORD, USER, MariadbServer
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -383,6 +383,28 @@ def test_a_user_with_the_privileges_of_the_page(world: BinlogWorld) -> None:
     configs = {"database_user": "reader", "database_password": "p"}
     with world.running(**configs) as run, pytest.raises(ConnectException, match=r"(?i)denied"):
         run.until(3)
+
+
+def test_another_server_of_the_replication_continues(world: BinlogWorld) -> None:
+    world.sql("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)")
+    with world.running() as run:
+        run.until(1)
+    primary = world.server
+    with MariadbServer.private({"server-id": "8", "log-slave-updates": "1", "gtid-domain-id": "4"}) as replica:
+        place = primary.sql("SELECT @@gtid_binlog_pos")[0][0]
+        replica.sql("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a VALUES (1)", "RESET MASTER")
+        replica.sql(f"SET GLOBAL gtid_slave_pos = '{place}'")
+        replica.sql(
+            f"CHANGE MASTER TO master_host = '127.0.0.1', master_port = {primary.port}, master_user = '{USER}',"
+            f" master_password = '{PASSWORD}', master_use_gtid = slave_pos",
+            "START SLAVE",
+        )
+        primary.sql("INSERT INTO a VALUES (2)")
+        primary.sql("INSERT INTO a VALUES (3)")
+        wait_until(lambda: len(replica.sql("SELECT * FROM a")) == 3)
+        with world.running(database_port=str(replica.port)) as run:
+            assert ops(run.until(2)) == [("c", 2), ("c", 3)]
+            assert run.records[0].value["source"]["server_id"] == 7
 
 
 def test_a_worker_that_is_killed_continues(world: BinlogWorld) -> None:
