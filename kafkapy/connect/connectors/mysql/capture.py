@@ -130,6 +130,7 @@ class BinlogCapture(DatabaseCapture):
 
     def _start_stream(self, position: BinlogPosition) -> None:
         assert self._catalog is not None
+        position = self._catalog.with_gtids(position)
         self._log = self._database.binlog(position)
         self._stream = BinlogStream(
             self._settings, self._events, self._catalog.encoding_of, self._logged_table, self._table_now, position

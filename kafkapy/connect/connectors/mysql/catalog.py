@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 from kafkapy.connect.connectors.debezium.settings import TableId
@@ -132,11 +133,18 @@ class MySqlCatalog:
 
     def first_position(self) -> BinlogPosition:
         """Return the start of the oldest binary log."""
-        return BinlogPosition(self.files()[0], 4, None, self._server())
+        return self._position(self.files()[0], 4)
 
     def _position(self, file: str, place: int) -> BinlogPosition:
-        gtids = self._session.value(f"SELECT BINLOG_GTID_POS('{file}', {place})") if self.is_mariadb else None
-        return BinlogPosition(file, place, str(gtids) if gtids else None, self._server())
+        return self.with_gtids(BinlogPosition(file, place, None, self._server()))
+
+    def with_gtids(self, position: BinlogPosition) -> BinlogPosition:
+        """Return a position with MariaDB's global transaction ids, as far as the server knows them."""
+        if position.gtids is not None or not self.is_mariadb:
+            return position
+        rows = self._session.rows("SELECT BINLOG_GTID_POS(%s, %s)", (position.file, position.place))
+        found = rows[0][0]
+        return replace(position, gtids=None if found is None else str(found))
 
     def _server(self) -> str | None:
         return None if self.is_mariadb else str(self._session.value("SELECT @@server_uuid"))

@@ -110,7 +110,7 @@ class BinlogStream:
 
     def _commit(self, event: BinlogEvent) -> list[EventAndOffset]:
         gtids = self.position.gtids
-        if self._gtid is not None and self._settings.flavor == "mariadb":
+        if self._gtid is not None and gtids is not None:
             gtids = with_gtid(gtids, self._gtid)
         records = self._transaction_record("END", event) if self._counts else []
         self.position = BinlogPosition(

@@ -16,7 +16,8 @@ class BinlogPosition:
     Attributes:
         file: Of the server.
         place: In the file: the end of the last transaction whose rows are all emitted.
-        gtids: Global transaction ids up to there, MariaDB's; None: the server has none.
+        gtids: Global transaction ids up to there, MariaDB's, one for each domain; empty: there are none yet. None: they
+            are not known, and later ones don't become known either, since a part of them would be wrong.
         server: UUID of the server, which `file` and `place` belong to; None: the server has no UUID, as MariaDB.
         events: How many of the events with rows that follow in the next transaction are done.
         rows: How many rows of the event after those are done.
