@@ -282,7 +282,8 @@ def logged(what: str) -> Callback:
 
     def told(error: BaseException | None, _: Any) -> None:
         if error is not None:
-            log.error("%s failed: %s", what, error)
+            cause = f": {error.__cause__}" if error.__cause__ else ""
+            log.error("%s failed: %s%s", what, error, cause)
 
     return told
 

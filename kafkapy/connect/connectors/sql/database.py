@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -17,6 +17,8 @@ from kafkapy.connect.connectors.sql.urls import DRIVERS, parse_url
 from kafkapy.connect.errors import ConnectException, RetriableException
 
 log = logging.getLogger("kafkapy.connect.connectors.sql")
+
+_Found = TypeVar("_Found")
 
 APPLICATION: Final = "kafkapy-connect"
 _TRANSIENT_STATES: Final = ("08", "40", "53", "57", "55P03")
@@ -106,20 +108,23 @@ class Database:
             self._connection = self.engine.connect()
         return self._connection
 
-    def connect_patiently(self) -> Any:
-        """Return the open connection, or open one with `connection.attempts` attempts.
+    def patiently(self, action: Callable[[], _Found]) -> _Found:
+        """Return what `action` returns; a lost connection is tried again, up to `connection.attempts` attempts in all.
+
+        Args:
+            action: Uses the connection, and can be repeated.
 
         Raises:
-            ConnectException: The last attempt has failed, too.
+            ConnectException: The last attempt has failed, too, or the database refuses the action.
         """
         for attempt in range(1, self._attempts + 1):
             try:
-                return self.connection()
+                return action()
             except exc.SQLAlchemyError as error:
                 self.disconnect()
                 if attempt == self._attempts or not is_transient(error):
-                    raise ConnectException(f"Cannot connect to the database: {message_of(error)}") from error
-                log.warning("Cannot connect to the database (attempt %d): %s", attempt, message_of(error))
+                    raise ConnectException(f"The database cannot be used: {message_of(error)}") from error
+                log.warning("The database cannot be used (attempt %d): %s", attempt, message_of(error))
                 if self._pause(self._backoff_s):
                     raise RetriableException("The task is being stopped") from error
         raise ConnectException("connection.attempts must be at least 1")

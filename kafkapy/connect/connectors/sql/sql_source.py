@@ -57,7 +57,6 @@ class JdbcSourceTask(SourceTask):
     def start(self, config: Mapping[str, str]) -> None:
         require("connect-sql", "sqlalchemy", "A connector to a SQL database")
         from kafkapy.connect.connectors.sql.database import Database
-        from kafkapy.connect.connectors.sql.statements import SourceStatement
         from kafkapy.connect.connectors.sql.table_reader import TableReader
 
         self._config = known = parse_source_config(config)
@@ -67,11 +66,16 @@ class JdbcSourceTask(SourceTask):
         if known["query"]:
             tables = [None]
         self._database = database = Database(known, self._stopping.wait)
-        database.connect_patiently()
+        database.patiently(lambda: self._check(database, tables))
+        self._readers = [
+            TableReader(database, known, table, self._stored_position(table), self._stopping.wait) for table in tables
+        ]
+
+    def _check(self, database: Database, tables: Sequence[TableName | None]) -> None:
+        from kafkapy.connect.connectors.sql.statements import SourceStatement
+
         for table in tables:
-            SourceStatement(database, known, table).check(known["validate.non.null"])
-            position = self._stored_position(table)
-            self._readers.append(TableReader(database, known, table, position, self._stopping.wait))
+            SourceStatement(database, self._config, table).check(self._config["validate.non.null"])
         database.connection().rollback()
 
     def _stored_position(self, table: TableName | None) -> RowPosition:
@@ -161,8 +165,7 @@ class JdbcSourceConnector(SourceConnector):
         self._database = self._open(self._config)
         warn_of_unused(config, self.config())
         if not self._config["query"]:
-            self._database.connect_patiently()
-            self._tables = self._find()
+            self._tables = self._database.patiently(self._find)
             self._database.disconnect()
             if not self._tables:
                 log.warning("No table is to be read yet; they are looked for again and again")

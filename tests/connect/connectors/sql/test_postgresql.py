@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from kafkapy.connect.connectors.sql.database import Database
 from kafkapy.connect.data.builder import SchemaBuilder
 from kafkapy.connect.data.logical import TIMESTAMP_SCHEMA, decimal_schema
 from kafkapy.connect.data.schema import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Type
@@ -140,6 +141,28 @@ def test_a_lost_connection_is_retried_and_then_fails_the_task(server: Postgresql
             source.batch()
     finally:
         server.start()
+
+
+@pytest.mark.parametrize("question", ["tables", "columns"])  # of the connector, of the task
+def test_a_connection_that_is_lost_at_the_start_is_opened_again(
+    engine: Any, url: str, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(engine, "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    answer, asked = getattr(Database, question), []
+
+    def lose_the_first(database: Database, *arguments: Any) -> Any:
+        if not asked:
+            database.connection().execute(sa.text("SELECT 1"))
+            execute(
+                engine,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kafkapy-connect'",
+            )
+        asked.append(arguments)
+        return answer(database, *arguments)
+
+    monkeypatch.setattr(Database, question, lose_the_first)
+    assert SourceHarness(url, {**INCREMENTING, "connection.backoff.ms": "1"}).ids() == [1]
+    assert len(asked) > 1
 
 
 def test_types_of_columns_and_queries(engine: Any, url: str) -> None:
