@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -22,6 +23,7 @@ from kafkapy.connect.connectors.objects.locations import (
 from kafkapy.connect.connectors.objects.partition_writer import PartitionWriter, WriterSettings
 from kafkapy.connect.connectors.objects.partitioners import DEFAULT, FIELD, partitioner_name
 from kafkapy.connect.connectors.objects.sink_config import sink_config_def, writer_settings
+from kafkapy.connect.connectors.objects.spool_folder import SpoolFolder
 from kafkapy.connect.connectors.objects.stores import ObjectStore, require_packages
 from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.errors import DataException, RetriableException
@@ -46,6 +48,7 @@ class ObjectSinkTask(SinkTask):
     def __init__(self) -> None:
         self._writers: dict[TopicPartition, PartitionWriter] = {}
         self._failed = False
+        self._folder: SpoolFolder | None = None
         self._now_ms: Callable[[], float] = lambda: time.time() * 1000
 
     def version(self) -> str:
@@ -53,7 +56,8 @@ class ObjectSinkTask(SinkTask):
 
     def start(self, config: Mapping[str, str]) -> None:
         known = _definitions(self.locations).parse(config)
-        self._settings: WriterSettings = writer_settings(known)
+        self._folder = SpoolFolder(known["spool.dir"])
+        self._settings: WriterSettings = replace(writer_settings(known), spool_folder=self._folder.path)
         self._backoff_ms: int = known["retry.backoff.ms"]
         url, options = self.locations.location(known)
         self._store = ObjectStore(url, {**options, **store_options(config)}, known["s3.part.size"])
@@ -106,6 +110,8 @@ class ObjectSinkTask(SinkTask):
 
     def stop(self) -> None:
         self.close(list(self._writers))
+        if self._folder is not None:
+            self._folder.close()
 
 
 class ObjectSinkConnector(UniformSinkConnector):
