@@ -17,6 +17,9 @@ Answer = TypeVar("Answer")
 SESSION_SECONDS = 6
 """Of the workers in their group, and of their consumers in theirs."""
 
+TRANSACTION_SECONDS = 10
+"""After all workers were killed, new ones wait for so long until open transactions of the old ones are aborted."""
+
 
 class ConnectWorker(HttpService):
     """A worker with exactly-once support; those with the same brokers are one group.
@@ -49,11 +52,14 @@ class ConnectWorker(HttpService):
             "heartbeat.interval.ms": 1000,
             "consumer.session.timeout.ms": session_ms,
             "consumer.heartbeat.interval.ms": 1000,
+            "producer.transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
             "consumer.isolation.level": "read_committed",
             "offset.flush.interval.ms": 1000,
         }
         super().__init__(directory, {**configs, **topics})
-        self.client = ConnectClient(self.url, timeout_s=30)
+        self.client = ConnectClient(
+            self.url, timeout_s=120
+        )  # longer than the worker's own limit, after which it gives up
 
 
 class ConnectGroup:
