@@ -60,8 +60,7 @@ def test_the_ends_are_equal(
         time.sleep(chance.uniform(0.5, 3))
         ended += world.group.keep_alive()
         for failure in world.group.restart_failed():
-            causes = [line for line in failure.splitlines() if not line.startswith("\tat ")]
-            progress(f"    failed: {' '.join(causes)}")
+            progress(f"    failed: {' '.join(line for line in failure.splitlines() if 'Caused by' in line)}")
             failed[PERMANENT in failure].append(f"after {name}: {failure}")
     feeders.stop()
     seconds = wait_for_ends(world)

@@ -21,7 +21,7 @@ from kafkapy.connect.config import ConfigDef
 from kafkapy.connect.connectors.uniform_sink import UniformSinkConnector
 from kafkapy.connect.converters.json_writer import JsonDataWriter
 from kafkapy.connect.data.java_str import java_str
-from kafkapy.connect.errors import ConnectException, DataException
+from kafkapy.connect.errors import ConnectException, DataException, RetriableException
 from kafkapy.connect.java_classes import VERSION
 from kafkapy.connect.records import SinkRecord
 from kafkapy.connect.sink import SinkTask
@@ -37,6 +37,8 @@ _ROWS: Final[tuple[tuple[str, ConfigType, Any, Any, str], ...]] = (
 )
 _EXTENSIONS: Final = {"none": "", "gzip": ".gz", "zstd": ".zst"}
 _JSON: Final = JsonDataWriter(True, True)
+_RETRY_MS: Final = 1000
+_MOST_RETRIES: Final = 60
 
 
 def _definitions() -> ConfigDef:
@@ -99,7 +101,8 @@ class FileRotatingSinkTask(SinkTask):
     The offsets in the names of files say what was written, so that a second attempt writes no record again.
 
     Invariant: `_files` has the open file of each partition with records that are in no complete file; `_done` the offset
-    after the last complete file, for partitions that have had records.
+    after the last complete file, for partitions that have had records. `_failures` counts the calls of `put` since one
+    succeeded: if there is any, records may come again that are in a file already.
     """
 
     java_class = "kafkapy.connect.FileRotatingSinkTask"
@@ -107,6 +110,7 @@ class FileRotatingSinkTask(SinkTask):
     def __init__(self) -> None:
         self._files: dict[TopicPartition, _PartitionFile] = {}
         self._done: dict[TopicPartition, int] = {}
+        self._failures = 0
         self._clock: Callable[[], float] = time.monotonic
 
     def version(self) -> str:
@@ -127,6 +131,7 @@ class FileRotatingSinkTask(SinkTask):
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         try:
+            self._check_files()
             for record in records:
                 self._write(record)
             now = self._clock()
@@ -134,16 +139,36 @@ class FileRotatingSinkTask(SinkTask):
                 self._finish(partition)
         except OSError as error:
             raise ConnectException(f"A file in {self._directory} cannot be written: {error}") from error
+        self._failures = 0
         if self._files:
             first = min(file.opened for file in self._files.values())
             self.context.timeout(max(100.0, (first + self._most_s - self._clock()) * 1000))
+
+    def _check_files(self) -> None:
+        """Check that no other task has removed an open file, as the next owner of a partition does.
+
+        Raises:
+            RetriableException: One is gone; the worker hears of the new owner soon, and closes the partition.
+            ConnectException: That does not happen: something else removes files.
+        """
+        for partition, file in self._files.items():
+            if file.path.exists():
+                continue
+            self._failures += 1
+            message = f"The open file of {partition} in {self._directory} was removed"
+            if self._failures > _MOST_RETRIES:
+                raise ConnectException(f"{message}, and not by another task of this connector")
+            self.context.timeout(_RETRY_MS)
+            raise RetriableException(f"{message}; another task has the partition now")
 
     def _write(self, record: SinkRecord) -> None:
         partition = TopicPartition(record.original_topic or "", record.original_kafka_partition or 0)
         offset = record.original_kafka_offset
         file = self._files.get(partition)
-        if file is not None and offset <= file.last:  # the consumer went back
-            self._files.pop(partition).discard()
+        if file is not None and offset <= file.last:
+            if self._failures:
+                return  # it is there from the attempt that failed
+            self._files.pop(partition).discard()  # the consumer went back
             file = None
         if partition not in self._done:
             self._done[partition] = self._end_of_files(partition)
@@ -171,6 +196,7 @@ class FileRotatingSinkTask(SinkTask):
         return (value if isinstance(value, bytes) else java_str(value).encode("utf-8", "replace")) + b"\n"
 
     def _finish(self, partition: TopicPartition) -> None:
+        self._check_files()
         file = self._files[partition]
         name = f"{partition.topic}+{partition.partition}+{file.first:010}+{file.last:010}{self._extension}"
         file.finish(self._directory / name)

@@ -13,6 +13,7 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.connect.connectors.rotated.followed_file import zstd_file
 from kafkapy.connect.connectors.rotated.rotating_sink import FileRotatingSinkConnector, FileRotatingSinkTask
+from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.records import SinkRecord
 from kafkapy.structs import OffsetAndMetadata
 
@@ -66,6 +67,59 @@ def test_when_the_consumer_goes_back_records_come_once(tmp_path: Path) -> None:
     sink.put(3)
     sink.task.stop()
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_task_that_has_lost_its_partition_waits_until_it_hears_of_that(tmp_path: Path) -> None:
+    paused, owner = Sink(tmp_path, rotate_size_bytes="9"), Sink(tmp_path, rotate_size_bytes="9")
+    others = [SinkRecord("u", 0, None, None, None, f"u{offset}", offset) for offset in range(3)]
+    paused.put(0, 1)
+    paused.task.put(others[:1])
+    owner.put(0, 1)  # its consumer group has given it the partition
+    late = SinkRecord("t", 0, None, None, None, "v2", 2)
+    for _ in range(2):
+        with pytest.raises(RetriableException, match="another task has the partition now"):
+            paused.task.put([others[1], late])
+    paused.task.close([PARTITION])
+    paused.task.put(others[1:])  # the worker has taken the lost partition's record out
+    owner.put(2)
+    assert texts(tmp_path) == {
+        "t+0+0000000000+0000000002.txt": "v0\nv1\nv2\n",
+        "u+0+0000000000+0000000002.txt": "u0\nu1\nu2\n",
+    }
+
+
+def test_records_that_a_failed_attempt_has_written_come_once(tmp_path: Path) -> None:
+    paused, owner = Sink(tmp_path, rotate_size_bytes="9"), Sink(tmp_path, rotate_size_bytes="9")
+    paused.put(0, 1)
+    first = SinkRecord("u", 0, None, None, None, "u0", 0)
+    batch = [SinkRecord("u", 0, None, None, None, "u1", 1), SinkRecord("t", 0, None, None, None, "v2", 2)]
+    paused.task.put([first])
+    removed = [path for path in tmp_path.iterdir() if path.name.startswith(".t+")]
+
+    def remove_late(*_: Any) -> bytes:
+        if removed:
+            owner.put(0)
+            removed.clear()
+        return b"v2\n"
+
+    paused.task._line = remove_late  # type: ignore[method-assign]
+    with pytest.raises(RetriableException):
+        paused.task.put(batch)
+    paused.task.close([PARTITION])
+    paused.task.put([batch[0], SinkRecord("u", 0, None, None, None, "u2", 2)])
+    assert texts(tmp_path)["u+0+0000000000+0000000002.txt"].count("\n") == 3
+
+
+def test_a_file_that_was_removed_by_something_else_fails_the_task_at_last(tmp_path: Path) -> None:
+    sink = Sink(tmp_path)
+    sink.put(0)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    for _ in range(60):
+        with pytest.raises(RetriableException):
+            sink.put(1)
+    with pytest.raises(ConnectException, match="not by another task"):
+        sink.put(1)
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
