@@ -39,19 +39,14 @@ class Pipeline(Protocol):
 
 
 class Feeders:
-    """Threads that feed pipelines. `stop` raises what a thread has raised."""
+    """Feed pipelines in threads, within a `with` block. Raises what a thread has raised, at its end."""
 
     def __init__(self, pipelines: list[Pipeline]) -> None:
         self._stop = threading.Event()
         self._errors: list[BaseException] = []
         self._threads = [
-            threading.Thread(target=self._run, args=(each,), name=f"feeds {each.describe()}", daemon=True)
-            for each in pipelines
+            threading.Thread(target=self._run, args=(each,), name=f"feeds {type(each).__name__}") for each in pipelines
         ]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
 
     def _run(self, pipeline: Pipeline) -> None:
         try:
@@ -59,12 +54,16 @@ class Feeders:
         except BaseException as error:
             self._errors.append(error)
 
-    def stop(self) -> None:
+    def __enter__(self) -> Feeders:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
-            if thread.is_alive():
-                thread.join()
-        if self._errors:
+            thread.join()
+        if self._errors and kind is None:
             raise self._errors[0]
 
 

@@ -51,18 +51,16 @@ def test_the_ends_are_equal(
     ended: list[str] = []
     failed: dict[bool, list[str]] = {True: [], False: []}
     wait_until(lambda: not world.group.not_running(world.connectors), 60, "all connectors run")
-    feeders = Feeders(world.pipelines)
-    feeders.start()
-    for number, name in enumerate(faults):
-        progress(f"{number + 1}/{len(faults)} {name}")
-        FAULTS[name](world, chance)
-        done[name] += 1
-        time.sleep(chance.uniform(0.5, 3))
-        ended += world.group.keep_alive()
-        for failure in world.group.restart_failed():
-            progress(f"    failed: {' '.join(line for line in failure.splitlines() if 'Caused by' in line)}")
-            failed[PERMANENT in failure].append(f"after {name}: {failure}")
-    feeders.stop()
+    with Feeders(world.pipelines):
+        for number, name in enumerate(faults):
+            progress(f"{number + 1}/{len(faults)} {name}")
+            FAULTS[name](world, chance)
+            done[name] += 1
+            time.sleep(chance.uniform(0.5, 3))
+            ended += world.group.keep_alive()
+            for failure in world.group.restart_failed():
+                progress(f"    failed: {' '.join(line for line in failure.splitlines() if 'Caused by' in line)}")
+                failed[PERMANENT in failure].append(f"after {name}: {failure}")
     seconds = wait_for_ends(world)
     note("faults", ", ".join(f"{count} {name}" for name, count in sorted(done.items())))
     note("moved", ", ".join(pipeline.describe() for pipeline in world.pipelines))
