@@ -102,7 +102,8 @@ class FileRotatingSinkTask(SinkTask):
 
     Invariant: `_files` has the open file of each partition with records that are in no complete file; `_done` the offset
     after the last complete file, for partitions that have had records. `_failures` counts the calls of `put` since one
-    succeeded: if there is any, records may come again that are in a file already.
+    succeeded: if there is any, records may come again that are in a file already. `_rewound` has the offset of each
+    partition that is read again from there on, in the next `put`.
     """
 
     java_class = "kafkapy.connect.FileRotatingSinkTask"
@@ -111,6 +112,7 @@ class FileRotatingSinkTask(SinkTask):
         self._files: dict[TopicPartition, _PartitionFile] = {}
         self._done: dict[TopicPartition, int] = {}
         self._failures = 0
+        self._rewound: dict[TopicPartition, int] = {}
         self._clock: Callable[[], float] = time.monotonic
 
     def version(self) -> str:
@@ -130,6 +132,8 @@ class FileRotatingSinkTask(SinkTask):
             raise ConnectException(f"The folder {self._directory} cannot be made: {error}") from error
 
     def put(self, records: Sequence[SinkRecord]) -> None:
+        if not self._failures:
+            self._rewound.clear()
         try:
             self._check_files()
             for record in records:
@@ -164,6 +168,8 @@ class FileRotatingSinkTask(SinkTask):
     def _write(self, record: SinkRecord) -> None:
         partition = TopicPartition(record.original_topic or "", record.original_kafka_partition or 0)
         offset = record.original_kafka_offset
+        if partition in self._rewound:
+            return
         file = self._files.get(partition)
         if file is not None and offset <= file.last:
             if self._failures:
@@ -196,42 +202,54 @@ class FileRotatingSinkTask(SinkTask):
         return (value if isinstance(value, bytes) else java_str(value).encode("utf-8", "replace")) + b"\n"
 
     def _finish(self, partition: TopicPartition) -> None:
+        """Complete the file. If another task has written its records meanwhile, go on after those instead."""
         self._check_files()
         file = self._files[partition]
+        done = self._end_of_complete_files(partition)
+        if done > file.first:
+            log.warning("Records of %s up to offset %d were written by another task", partition, done - 1)
+            self._files.pop(partition).discard()
+            self._rewound[partition] = self._done[partition] = done
+            self.context.offset(partition, done)
+            return
         name = f"{partition.topic}+{partition.partition}+{file.first:010}+{file.last:010}{self._extension}"
         file.finish(self._directory / name)
         del self._files[partition]
         self._done[partition] = file.last + 1
 
     def _end_of_files(self, partition: TopicPartition) -> int:
-        """Return the offset after the last one that is in a complete file of the folder; 0 without one.
-
-        Incomplete files of the partition are removed: what wrote them has ended, or must not complete them any more.
-        """
+        """Return where to go on, and remove incomplete files: what wrote them has ended, or must not complete them."""
         begin = re.escape(f"{partition.topic}+{partition.partition}+")
         for path in self._directory.iterdir():
             if re.fullmatch(rf"\.{begin}[0-9a-f]+\.tmp", path.name):
                 path.unlink(missing_ok=True)
-        name = re.compile(rf"{begin}\d+\+(\d+)\.(?:txt|json)(?:\.gz|\.zst)?")
+        end = self._end_of_complete_files(partition)
+        if end:
+            log.info("%s goes on after offset %d, which is in a file of %s", partition, end - 1, self._directory)
+        return end
+
+    def _end_of_complete_files(self, partition: TopicPartition) -> int:
+        """Return the offset after the last one that is in a complete file of the folder; 0 without one."""
+        name = re.compile(
+            rf"{re.escape(f'{partition.topic}+{partition.partition}+')}\d+\+(\d+)\.(?:txt|json)(?:\.gz|\.zst)?"
+        )
         ends = [int(match[1]) + 1 for each in os.listdir(self._directory) if (match := name.fullmatch(each))]
-        if ends:
-            log.info("%s goes on after offset %d, which is in a file of %s", partition, max(ends) - 1, self._directory)
         return max(ends, default=0)
 
     def pre_commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """Return the offsets up to which all is in complete files."""
+        ends = {**self._rewound, **{partition: file.first for partition, file in self._files.items()}}
         return {
-            partition: OffsetAndMetadata(min(self._files[partition].first, at.offset))
-            if partition in self._files
-            else at
+            partition: OffsetAndMetadata(min(ends[partition], at.offset)) if partition in ends else at
             for partition, at in offsets.items()
         }
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         for partition in partitions:
             self._done.pop(partition, None)
+            self._rewound.pop(partition, None)
             if file := self._files.pop(partition, None):
                 file.discard()
 

@@ -25,7 +25,10 @@ class Sink:
         self.now = 0.0
         self.task = FileRotatingSinkTask()
         self.task._clock = lambda: self.now
-        context: Any = SimpleNamespace(timeout=lambda ms: None, errant_record_reporter=lambda: None)
+        self.rewound: dict[TopicPartition, int] = {}
+        context: Any = SimpleNamespace(
+            timeout=lambda ms: None, errant_record_reporter=lambda: None, offset=self.rewound.__setitem__
+        )
         self.task.initialize(context)
         self.task.start({"directory": str(folder), **{name.replace("_", "."): text for name, text in configs.items()}})
 
@@ -108,6 +111,18 @@ def test_records_that_a_failed_attempt_has_written_come_once(tmp_path: Path) -> 
     paused.task.close([PARTITION])
     paused.task.put([batch[0], SinkRecord("u", 0, None, None, None, "u2", 2)])
     assert texts(tmp_path)["u+0+0000000000+0000000002.txt"].count("\n") == 3
+
+
+def test_records_that_another_task_has_written_meanwhile_are_not_written_again(tmp_path: Path) -> None:
+    paused, owner = Sink(tmp_path, rotate_size_bytes="6"), Sink(tmp_path, rotate_size_bytes="12")
+    paused.put(0, 1)
+    owner.put(2, 3)  # it has the partition now
+    paused.put(2, 3)  # but the other task has not heard of that
+    owner.put(4, 5, 6)
+    assert (owner.rewound, owner.committed(7)) == ({PARTITION: 4}, 4)
+    owner.put(4, 5)
+    owner.put(6, 7)
+    assert list(texts(tmp_path).values()) == ["v0\nv1\n", "v2\nv3\n", "v4\nv5\nv6\nv7\n"]
 
 
 def test_a_file_that_was_removed_by_something_else_fails_the_task_at_last(tmp_path: Path) -> None:
