@@ -148,7 +148,8 @@ def test_a_connection_that_is_lost_at_the_start_is_opened_again(
     engine: Any, url: str, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute(engine, "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    answer, asked = getattr(Database, question), []
+    answer = getattr(Database, question)
+    asked: list[tuple[Any, ...]] = []
 
     def lose_the_first(database: Database, *arguments: Any) -> Any:
         if not asked:
