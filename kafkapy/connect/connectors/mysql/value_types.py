@@ -26,6 +26,7 @@ _SIGNED: Final = {
     "bigint": Type.INT64,
 }
 _UNSIGNED: Final = {**_SIGNED, "smallint": Type.INT32, "int": Type.INT64}
+_BIGINT_DIGITS: Final = "20"
 _SRID_BYTES: Final = 4
 
 
@@ -84,7 +85,12 @@ class PlainValueTypes:
     def _integer(self, column: MyColumn) -> ValueType:
         is_big = column.is_unsigned and column.kind == "bigint"
         if is_big and self._settings.word("bigint.unsigned.handling.mode") == "precise":
-            return ValueType(lambda: decimal_builder(0), Decimal, Decimal(0), None)
+            return ValueType(
+                lambda: decimal_builder(0).parameter("connect.decimal.precision", _BIGINT_DIGITS),
+                Decimal,
+                Decimal(0),
+                None,
+            )
         type = (_UNSIGNED if column.is_unsigned else _SIGNED)[column.kind]
         return ValueType(plain_schema(type), _wrapped if is_big else int, 0, None)
 
