@@ -30,6 +30,12 @@ _OBJECTS: Final = {
     "io.confluent.connect.azure.blob.AzureBlobStorageSink": "AzureBlobStorageSink",
     "io.confluent.connect.hdfs3.Hdfs3Sink": "Hdfs3Sink",
 }
+_MONGODB: Final = {
+    "com.mongodb.kafka.connect.MongoSinkConnector": "connectors.mongodb.mongo_sink:MongoSinkConnector",
+    "com.mongodb.kafka.connect.MongoSourceConnector": "connectors.mongodb.mongo_source:MongoSourceConnector",
+    "com.mongodb.kafka.connect.source.MongoSourceTask": "connectors.mongodb.mongo_source:MongoSourceTask",
+    "com.mongodb.kafka.connect.sink.MongoSinkTask": "connectors.mongodb.mongo_sink:MongoSinkTask",
+}
 _SQL: Final = {
     "io.confluent.connect.jdbc.JdbcSourceConnector": "connectors.sql.sql_source:JdbcSourceConnector",
     "io.confluent.connect.jdbc.source.JdbcSourceTask": "connectors.sql.sql_source:JdbcSourceTask",
@@ -72,6 +78,7 @@ _OTHERS: Final = {
             "io.confluent.connect.elasticsearch.ElasticsearchSink",
         )
     },
+    **_MONGODB,
     **_SQL,
     **{
         f"kafkapy.connect.{place}{kind}": f"connectors.rotated.{module}:{place}{kind}"
