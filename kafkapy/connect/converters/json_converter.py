@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.common.config_def import Importance
 from kafkapy.common.config_validators import OneOf
@@ -13,7 +14,7 @@ from kafkapy.connect.config.config_def import ConfigDef, Width
 from kafkapy.connect.converters.converter import DataConverter, converter_config_def, parse_converter_configs
 from kafkapy.connect.converters.json_reader import JsonDataReader
 from kafkapy.connect.converters.json_schemas import schema_from_json, schema_to_json
-from kafkapy.connect.converters.json_text import MISSING, read_json
+from kafkapy.connect.converters.json_text import MISSING, read_json, read_last_member
 from kafkapy.connect.converters.json_writer import JsonDataWriter
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import NULL, SchemaAndValue
@@ -25,11 +26,15 @@ _ENVELOPE_MISSING = (
     " If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter configuration."
 )
 
+_BEGIN: Final = re.compile(rb'\{"schema":.{1,10000}?, ?"payload": ?', re.DOTALL)
+"""The beginning of an envelope, up to its payload. With a longer schema it is read as a whole each time, so that what is
+kept of beginnings has a bound."""
+
 
 class JsonConverter(DataConverter):
     """Reads and writes JSON.
 
-    Invariant: no more than `schemas.cache.size` schemas are kept in each direction.
+    Invariant: no more than `schemas.cache.size` schemas are kept in each direction, and as many beginnings of envelopes.
 
     Example:
         >>> from kafkapy.connect.data.schema import INT32_SCHEMA
@@ -54,6 +59,7 @@ class JsonConverter(DataConverter):
         self._reader = JsonDataReader(use_defaults)
         self._texts = SchemaCache[Schema | None, str](parsed["schemas.cache.size"])
         self._schemas = SchemaCache[bytes, Schema | None](parsed["schemas.cache.size"])
+        self._envelopes = SchemaCache[bytes, Schema | None](parsed["schemas.cache.size"])
 
     def config(self) -> ConfigDef:
         definitions = converter_config_def()
@@ -72,6 +78,11 @@ class JsonConverter(DataConverter):
     def to_connect_data(self, topic: str, value: bytes | None, headers: Any = None) -> SchemaAndValue:
         if value is None:
             return NULL
+        if self._enveloped and (begin := _BEGIN.match(value)) is not None:
+            known = self._envelopes.get(begin[0], self._schema_of)
+            payload = MISSING if known is None else read_last_member(value, begin.end())
+            if payload is not MISSING:
+                return SchemaAndValue(known, self._reader.value(known, payload))
         try:
             node = read_json(value)
         except SerializationException as error:
@@ -84,6 +95,16 @@ class JsonConverter(DataConverter):
             raise DataException(_ENVELOPE_MISSING)
         schema = self._schema(node["schema"])
         return SchemaAndValue(schema, self._reader.value(schema, node["payload"]))
+
+    def _schema_of(self, begin: bytes) -> Schema | None:
+        """The schema of envelopes that begin so, up to their payload; None: they must be read as a whole."""
+        try:
+            node = read_json(begin + b"null}")
+        except SerializationException:
+            return None
+        if not isinstance(node, dict) or node.keys() != {"schema", "payload"} or node["payload"] is not None:
+            return None
+        return self._schema(node["schema"])
 
     def _schema(self, node: Any) -> Schema | None:
         if node is None:

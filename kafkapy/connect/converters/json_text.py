@@ -74,6 +74,30 @@ def read_json(data: bytes) -> Any:
         raise SerializationException(str(error)) from error
 
 
+def read_last_member(data: bytes, begin: int) -> Any:
+    """Read the value that is followed by nothing but the end of the object whose last member it is.
+
+    Args:
+        data: A document in UTF-8.
+        begin: Where the value begins.
+
+    Returns:
+        `MISSING` if this is not so, or only `read_json` can tell.
+
+    Example:
+        >>> read_last_member(b'{"a": [1]}', 6), read_last_member(b'{"a": 1, "b": 2}', 6)
+        ([1], <Missing.MISSING: 'missing'>)
+    """
+    if len(data) - begin > _MOST_DEPTH:
+        return MISSING  # its nesting and the length of its numbers must be examined
+    try:
+        text = data[begin:].decode()
+        value, end = _decoder.raw_decode(text)
+    except (ValueError, RecursionError):
+        return MISSING
+    return value if text[end:] == "}" else MISSING
+
+
 def _encoding(data: bytes) -> str:
     if len(data) >= _MARKED:
         if data[:4] in (b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00"):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from decimal import Decimal
 from typing import Any
 
@@ -98,12 +99,47 @@ def test_refusals_have_kafkas_messages() -> None:
         _converter(decimal_format="HEX")
 
 
+_FIELD = b'{"schema":{"type":"struct","fields":[{"field":"a","type":"string","optional":true}]},"payload":'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _FIELD + b'{"a":"x"}}',
+        _FIELD + b'{"a":"x","more":[1,{"payload":2}]}} ',
+        _FIELD + b'{"a":",\\"payload\\":1"}}',
+        _FIELD + b"null}",
+        _FIELD + b'{"a":"x"},"schema":null}',
+        _FIELD + b'{"a":"x"},"other":1}',
+        _FIELD + b'{"a":"x"',
+        _FIELD + b'{"a":"' + b"x" * 2000 + b'"}}',
+        _FIELD + b'{"a":"\xff"}}',
+        _FIELD.replace(b",", b", ", 1) + b'{"a":"x"}}',
+        b'{"schema":null,"payload":5}',
+        b'{"schema":{"type":"string","doc":",\\"payload\\":"},"payload":"x"}',
+        b'{"schema":{"type":"int8"},"payload":007}',
+    ],
+)
+def test_an_envelope_is_read_as_before_when_its_schema_is_known(data: bytes) -> None:
+    def outcome(converter: JsonConverter) -> object:
+        try:
+            return converter.to_connect_data("topic", data)
+        except DataException as error:
+            return str(error)
+
+    used = JsonConverter()
+    for known in (_FIELD + b'{"a":"y"}}', _FIELD.replace(b",", b", ", 1) + b"null}", data[:-2] + b"}", data):
+        with contextlib.suppress(DataException):
+            used.to_connect_data("topic", known)
+    assert outcome(used) == outcome(JsonConverter())
+
+
 def test_no_more_schemas_are_kept_than_the_setting_says() -> None:
     converter = _converter(schemas_cache_size="2")
     for number in range(5):
         schema = Schema(Type.STRING, name=f"s{number}")
         converter.to_connect_data("t", converter.from_connect_data("t", schema, "x"))
-    assert len(converter._texts) == len(converter._schemas) == 2
+    assert len(converter._texts) == len(converter._schemas) == len(converter._envelopes) == 2
     assert converter.from_connect_data("t", None, None) is None
     assert converter.to_connect_data("t", None).value is None
     assert STRING_SCHEMA.name is None

@@ -22,6 +22,7 @@ _MICROS: Final = {
     f"{_DEBEZIUM}Timestamp": 1000,
     f"{_DEBEZIUM}MicroTimestamp": 1,
 }
+_AS_THEY_ARE: Final = frozenset((str, float, bytes, bool))
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -31,6 +32,10 @@ class LayoutColumn(NamedTuple):
     name: str
     schema: Schema | None
     is_key: bool
+
+
+_Cell = tuple[str, Schema | None, Any]
+"""A field's name, schema and value."""
 
 
 class RowChange(NamedTuple):
@@ -67,6 +72,9 @@ class RecordLayout:
         self._deletes: bool = config["delete.enabled"]
         self._zone = zone_of(config["db.timezone"])
         self._kind = kind
+        self._last_fields: list[tuple[str, Schema | None]] = []
+        self._last_keys = 0
+        self._last_columns: tuple[LayoutColumn, ...] = ()
 
     def change(self, record: SinkRecord) -> RowChange | None:
         """Return what a record does; None if it is an event without a row.
@@ -85,14 +93,20 @@ class RecordLayout:
             return self._deletion(record, table)
         fields = _fields_of(schema, value, "value")
         key = self._key_fields(record, fields)
-        names = [name for name, _, _ in key]
+        names = [each[0] for each in key]
         others = [each for each in fields if each[0] not in names and (not self._wanted or each[0] in self._wanted)]
-        columns = [LayoutColumn(name, kind, True) for name, kind, _ in key]
-        columns += [LayoutColumn(name, kind, False) for name, kind, _ in others]
         row = {name: self._cell(name, kind, cell) for name, kind, cell in (*key, *others)}
         if not row:
             raise ConnectException("No field of the record is written: see fields.whitelist and pk.fields")
-        return RowChange(record, table, tuple(row[name] for name in names), row, tuple(columns))
+        return RowChange(record, table, tuple([row[name] for name in names]), row, self._columns(key, others))
+
+    def _columns(self, key: Sequence[_Cell], others: Sequence[_Cell]) -> tuple[LayoutColumn, ...]:
+        """The columns, the same object as for the record before if they are the same."""
+        fields = [each[:2] for each in (*key, *others)]
+        if fields != self._last_fields or len(key) != self._last_keys:
+            self._last_fields, self._last_keys = fields, len(key)
+            self._last_columns = tuple(LayoutColumn(*field, at < len(key)) for at, field in enumerate(fields))
+        return self._last_columns
 
     def _deletion(self, record: SinkRecord, table: str) -> RowChange:
         if not self._deletes:
@@ -130,6 +144,8 @@ class RecordLayout:
         return [by_name[name] for name in self._pk]
 
     def _cell(self, name: str, schema: Schema | None, value: Any) -> Any:
+        if type(value) in _AS_THEY_ARE and schema is not None and schema.name is None:
+            return value
         if value is None:
             return None if schema is None else schema.default
         if isinstance(value, Struct | dict) or (isinstance(value, list) and self._kind != "postgresql"):
