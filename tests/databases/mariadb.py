@@ -3,7 +3,7 @@
     with MariadbServer.private() as server:
         connection = pymysql.connect(**server.arguments)
 
-The server is Debian's `mariadb-server`; without it the test is skipped.
+The server is Debian's `mariadb-server-core`; without it the test is skipped.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class MariadbServer:
         """Start a server with new data; stops it, and removes the data, at the end. Skips the test if there is none."""
         pytest.importorskip("pymysql")
         if _server() is None or shutil.which("mariadb-install-db") is None:
-            pytest.skip("There is no MariaDB: apt-get install mariadb-server")
+            pytest.skip("There is no MariaDB: apt-get install mariadb-server-core")
         folder = Path(tempfile.mkdtemp(prefix="kafkapy-my-"))
         server = cls(folder, settings)
         try:
