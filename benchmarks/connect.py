@@ -83,7 +83,7 @@ class Job(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What all jobs use. `rows`: lines of a connection string of the database, or none."""
+    """What all jobs use. `database`: for the job `sql`, else None."""
 
     bootstrap: str
     folder: Path

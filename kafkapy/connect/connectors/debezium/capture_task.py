@@ -31,7 +31,13 @@ class LostConnection(Exception):
 
 
 class DatabaseCapture(ABC):
-    """What reads a database: a snapshot if one is due, then its changes."""
+    """What reads a database: a snapshot if one is due, then its changes.
+
+    Invariant: `_failure` is an error whose records before it were returned; the next `read` raises it.
+    """
+
+    def __init__(self) -> None:
+        self._failure: Exception | None = None
 
     @property
     @abstractmethod
@@ -52,7 +58,6 @@ class DatabaseCapture(ABC):
     def connect(self) -> None:
         """Connect, and begin or continue. Raises LostConnection, ConnectException."""
 
-    @abstractmethod
     def read(self, limit: int, wait_s: float) -> Sequence[SourceRecord]:
         """Return the next records.
 
@@ -64,6 +69,26 @@ class DatabaseCapture(ABC):
             LostConnection: Nothing is lost: `disconnect` and `connect` continue at the same place.
             ConnectException: A change cannot be represented, or the server refuses.
         """
+        failure, self._failure = self._failure, None
+        found: list[SourceRecord] = []
+        if failure is None:
+            try:
+                self._read(limit, wait_s, found)
+            except (LostConnection, ConnectException) as error:
+                failure = error
+        if failure is not None and found:
+            self._failure = failure  # what is read already comes first
+        elif failure is not None:
+            self._failed(failure)
+        return found
+
+    @abstractmethod
+    def _read(self, limit: int, wait_s: float, found: list[SourceRecord]) -> None:
+        """Add the next records to `found`. Raises as `read` does."""
+
+    def _failed(self, error: Exception) -> None:
+        """Raise the error of a `read`, or another one in its place."""
+        raise error
 
     @abstractmethod
     def record(self, event: ChangeEvent, offset: dict[str, Any]) -> SourceRecord:

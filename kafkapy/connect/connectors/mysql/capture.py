@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kafkapy.connect.connectors.debezium.capture_task import DatabaseCapture, LostConnection
@@ -51,6 +51,7 @@ class BinlogCapture(DatabaseCapture):
         offset: Mapping[str, Any] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
+        super().__init__()
         self._settings = settings
         self._database = MySqlDatabase(settings)
         self._types = PlainValueTypes(settings)
@@ -64,7 +65,6 @@ class BinlogCapture(DatabaseCapture):
         self._snapshot_events: Iterator[EventAndOffset] = iter(())
         self._stream: BinlogStream | None = None
         self._is_first_connection = True
-        self._failure: Exception | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -149,24 +149,13 @@ class BinlogCapture(DatabaseCapture):
         assert self._catalog is not None
         return self._table_of(self._catalog.table(id_)) if id_ in self._catalog.tables() else None
 
-    def read(self, limit: int, wait_s: float) -> Sequence[SourceRecord]:
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-        found: list[SourceRecord] = []
-        try:
-            if self._snapshot is not None:
-                self._read_snapshot(limit, found)
-            else:
-                self._read_stream(limit, time.monotonic() + wait_s, found)
-        except (LostConnection, ConnectException) as error:
-            if not found:
-                self._handle(error)
-            else:
-                self._failure = error  # what is read already comes first
-        return found
+    def _read(self, limit: int, wait_s: float, found: list[SourceRecord]) -> None:
+        if self._snapshot is not None:
+            self._read_snapshot(limit, found)
+        else:
+            self._read_stream(limit, time.monotonic() + wait_s, found)
 
-    def _handle(self, error: Exception) -> None:
+    def _failed(self, error: Exception) -> None:
         if isinstance(error, PurgedLog):
             self._purged(self._settings.snapshot_mode, str(error))
             raise LostConnection(str(error)) from error

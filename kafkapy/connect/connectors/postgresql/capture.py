@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from kafkapy.connect.connectors.debezium.capture_task import DatabaseCapture, LostConnection
+from kafkapy.connect.connectors.debezium.capture_task import DatabaseCapture
 from kafkapy.connect.connectors.debezium.change_events import ChangeEvent
 from kafkapy.connect.connectors.postgresql.catalog import PgCatalog
 from kafkapy.connect.connectors.postgresql.change_stream import CapturedRecord, ChangeStream, RecordMaker
@@ -22,6 +22,7 @@ from kafkapy.connect.connectors.postgresql.snapshot import SnapshotProgress, Tab
 from kafkapy.connect.connectors.postgresql.table_schemas import CapturedTable
 from kafkapy.connect.connectors.postgresql.value_types import ValueTypes
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.records import SourceRecord
 
 log: Final = logging.getLogger("kafkapy.connect.connectors.postgresql")
 _MESSAGES_SINCE: Final = 140000
@@ -47,6 +48,7 @@ class Capture(DatabaseCapture):
         offset: Mapping[str, Any] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
+        super().__init__()
         self._settings = settings
         self._database = PgDatabase(settings)
         self._types = ValueTypes(settings)
@@ -62,7 +64,6 @@ class Capture(DatabaseCapture):
         self._snapshot_records: Iterator[CapturedRecord] = iter(())
         self._stream: ChangeStream | None = None
         self._is_first_connection = True
-        self._failure: Exception | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -161,33 +162,13 @@ class Capture(DatabaseCapture):
         self._catalog.forget_types()
         return CapturedTable(relation, self._catalog.facts(relation), self._settings, self._types)
 
-    def read(self, limit: int, wait_s: float) -> list[CapturedRecord]:
-        """Return the next records.
+    def _read(self, limit: int, wait_s: float, found: list[SourceRecord]) -> None:
+        if self._snapshot is not None:
+            self._read_snapshot(limit, found)
+        else:
+            self._read_stream(limit, time.monotonic() + wait_s, found)
 
-        Args:
-            limit: At most so many, or a few more: those of one change come together.
-            wait_s: How long to wait for the first one.
-
-        Raises:
-            LostConnection: Nothing is lost: `disconnect` and `connect` continue at the same place.
-            ConnectException: A change cannot be represented, or the server refuses.
-        """
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-        found: list[CapturedRecord] = []
-        try:
-            if self._snapshot is not None:
-                self._read_snapshot(limit, found)
-            else:
-                self._read_stream(limit, time.monotonic() + wait_s, found)
-        except (LostConnection, ConnectException) as error:
-            if not found:
-                raise
-            self._failure = error  # what is read already comes first
-        return found
-
-    def _read_snapshot(self, limit: int, found: list[CapturedRecord]) -> None:
+    def _read_snapshot(self, limit: int, found: list[SourceRecord]) -> None:
         assert self._snapshot is not None
         for record in self._snapshot_records:
             found.append(record)
@@ -200,7 +181,7 @@ class Capture(DatabaseCapture):
         if self._settings.snapshot_mode != "initial_only" and self._catalog is not None:
             self._start_stream(self._catalog.check_server(), self._position)
 
-    def _read_stream(self, limit: int, deadline: float, found: list[CapturedRecord]) -> None:
+    def _read_stream(self, limit: int, deadline: float, found: list[SourceRecord]) -> None:
         while self._stream is not None and self._replication is not None and len(found) < limit:
             left = 0.0 if found else max(0.0, deadline - time.monotonic())
             message = self._replication.read(left)
